@@ -1,6 +1,7 @@
 //! S-9: what becomes of a session whose host or guard is not as it should be, or whose files were deleted.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use stead_protocol::SessionName;
 use stead_testkit::{TestEnv, is_alive, pause, wait_for, wait_for_some};
 
 use crate::STEAD;
-use crate::processes::{DAEMONS, all_gone, children, kill, signal, sockets};
+use crate::processes::{DAEMONS, all_gone, children, kill, reply, signal, sockets};
 
 /// Longer than any of these commands takes, and shorter than the time after which one gives up.
 const NO_WAIT: Duration = Duration::from_secs(8);
@@ -28,6 +29,11 @@ fn with_stopped_guard(env: &TestEnv) -> (u32, u32) {
     let guard = guard_of(env, host);
     signal(guard, Signal::STOP);
     (host, guard)
+}
+
+fn socket(env: &TestEnv) -> PathBuf {
+    let client = env.client();
+    client.dirs.socket(&client.workspace, &"py".parse().unwrap())
 }
 
 fn kill_host(host: u32) {
@@ -162,6 +168,85 @@ fn s9_stop_of_a_session_whose_lock_was_deleted_is_ok_when_all_is_gone() {
         assert_eq!(said["ok"], true, "{said:#}");
         assert!(!is_alive(host));
         assert_eq!(env.processes(), Vec::<u32>::new(), "guard stopped: {stopped_guard}");
+    }
+}
+
+#[test]
+fn s9_a_host_whose_socket_and_lock_were_deleted_stays_the_only_one() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 41");
+    let (host, lock) = (env.host_pid(), env.session_dir("py").join("host.lock"));
+    let delete = || {
+        fs::remove_file(&lock).unwrap();
+        fs::remove_file(socket(&env)).unwrap();
+    };
+    for round in 0..3 {
+        delete();
+        // Whichever command comes first.
+        match round {
+            0 => assert_eq!(env.value("x + 1"), "42"),
+            1 => assert_eq!(env.status()["state"], "idle"),
+            _ => {
+                let clients: Vec<_> =
+                    (0..4).map(|_| env.spawn(["eval", "-n", "py", "x"])).collect();
+                for client in clients {
+                    assert_eq!(reply(client)["data"]["value"], "41");
+                }
+            }
+        }
+        assert_eq!((env.host_pid(), sockets(&env)), (host, 1), "round {round}");
+        assert!(lock.exists(), "round {round}");
+    }
+    delete();
+    let refused = env.json(["rm", "py"]);
+    assert_eq!(refused["error"]["code"], "session_busy", "{refused:#}");
+    // With its lock alone deleted it is still the one live session.
+    assert_eq!(env.value("x"), "41");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(env.json(["status"])["data"]["host_pid"], host);
+    delete();
+    assert_eq!(env.json(["stop", "-n", "py"])["ok"], true);
+    assert_eq!(env.processes(), Vec::<u32>::new());
+    assert_eq!(sockets(&env), 0);
+}
+
+#[test]
+fn s9_a_host_that_is_stopped_and_has_neither_socket_nor_lock_is_named() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 41");
+    let host = env.host_pid();
+    fs::remove_file(env.session_dir("py").join("host.lock")).unwrap();
+    fs::remove_file(socket(&env)).unwrap();
+    signal(host, Signal::STOP);
+    let refused = env.json(["eval", "-n", "py", "--timeout", "2s", "x"]);
+    let error = &refused["error"];
+    assert!(error["message"].as_str().unwrap().contains(&host.to_string()), "{refused:#}");
+    assert!(error["hint"].as_str().unwrap().contains("kill -CONT"), "{refused:#}");
+    signal(host, Signal::CONT);
+    assert_eq!((env.value("x").as_str(), env.host_pid()), ("41", host));
+}
+
+#[test]
+fn s9_what_a_host_leaves_that_made_its_lock_anew_is_swept() {
+    let env = TestEnv::new(STEAD);
+    for with_guard in [true, false] {
+        env.json(["launch", "python", "-n", "py"]);
+        env.value(DAEMONS);
+        let host = env.host_pid();
+        let guard = guard_of(&env, host);
+        fs::remove_file(env.session_dir("py").join("host.lock")).unwrap();
+        assert_eq!(env.value("6 * 7"), "42");
+        if !with_guard {
+            signal(guard, Signal::STOP);
+            kill(guard);
+        }
+        kill(host);
+        let lost = env.eval("1");
+        assert_eq!(lost["error"]["code"], "session_lost", "{lost:#}");
+        assert_eq!(env.value("6 * 7"), "42", "with guard: {with_guard}");
+        assert_eq!(env.json(["stop", "-n", "py"])["ok"], true);
+        all_gone(&env);
+        assert_eq!(sockets(&env), 0);
     }
 }
 

@@ -241,12 +241,13 @@ impl Client {
         self.ask_over(connection, order, END_TIME)?;
         let dir = self.dir(name);
         let deadline = Instant::now() + END_TIME;
-        let silent = || connection::silent(name, known.map(|host| host.host));
+        let pid = known.map(|host| host.host);
         if host.is_some_and(|host| !host.sees_end(END_TIME)) {
-            return Err(silent());
+            return Err(connection::silent(name, pid));
         }
-        let mut guards_seen = false;
-        while wait::host_lives(&dir) {
+        let kept_by = see_guards_gone(&dir, known.and_then(|host| host.mark));
+        // A guard may still be at work, and need not have the lock: its host makes a deleted lock file anew.
+        while wait::host_lives(&dir) || kept_by.guard().is_some() {
             // Another client has started the session again, and its new host has waited for the old one's
             // guard.
             let now = Holder::read_at(&dir.lock());
@@ -254,13 +255,9 @@ impl Client {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                return Err(silent());
+                return Err(connection::silent(name, kept_by.guard().or(pid)));
             }
-            match guards_seen {
-                false => drop(see_guards_gone(&dir, known.and_then(|host| host.mark))),
-                true => timer::pause(Duration::from_millis(10)),
-            }
-            guards_seen = true;
+            timer::pause(Duration::from_millis(10));
         }
         self.sweep_left_of(name, known)
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use stead_launch::roster::Note;
 use stead_protocol::SessionName;
 use stead_spool::SessionDir;
 use stead_spool::retention::{self, RemoveError, Removed, Retention, Used};
@@ -40,8 +41,14 @@ impl Client {
             self.remove_left_kernel(name)?;
         }
         let deadline = Instant::now() + LOCK_TIME;
+        let socket = self.dirs.socket(&self.workspace, name);
         loop {
-            match retention::remove(dir.path()) {
+            // The lock file of a live host may have been deleted.
+            let removed = match Note::live_host(&socket) {
+                Some(_) => Err(RemoveError::Live),
+                None => retention::remove(dir.path()),
+            };
+            match removed {
                 Ok(removed) => {
                     let _ = fs::remove_dir(self.dirs.workspace(&self.workspace));
                     return Ok(removed);

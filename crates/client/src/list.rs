@@ -147,15 +147,14 @@ impl Client {
 
     /// Whether a session has a host that stays.
     fn has_live_host(&self, name: &SessionName) -> bool {
-        if !wait::host_lives(&self.dir(name)) {
-            return false;
-        }
-        let socket = self.dirs.socket(&self.workspace, name);
-        if socket.symlink_metadata().is_ok() {
-            return true;
+        let socket = self.dirs.socket(&self.workspace, name).symlink_metadata().is_ok();
+        let locked = wait::host_lives(&self.dir(name));
+        if socket == locked {
+            return locked;
         }
         // A host that leaves takes its socket away before it says that the session has ended, and lives on for a moment.
-        // A host whose socket was deleted listens again when it is called.
+        // A host whose socket was deleted listens again when it is called, and one whose lock file was deleted makes it
+        // anew.
         match self.door(name).connect(LIST_PATIENCE) {
             Ok(connection) => connection.is_some(),
             Err(error) => matches!(error, ClientError::Silent { .. }),

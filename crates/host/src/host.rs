@@ -10,9 +10,8 @@ use stead_protocol::{
 };
 
 use crate::clients::Clients;
-use crate::clients::calls::CallSignal;
-use crate::clients::listener::Listener;
 use crate::life::ending::{EndAskers, HostEnding};
+use crate::life::lock::SessionLock;
 use crate::record::displays::Displays;
 use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
@@ -29,6 +28,7 @@ pub(crate) struct Host {
     pub(crate) state: State,
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
+    pub(crate) lock: SessionLock,
     pub(crate) displays: Displays,
     /// Orders that were not passed to the lower half yet.
     pub(crate) orders: VecDeque<Order>,
@@ -98,8 +98,8 @@ impl Host {
         spec: &HostSpec,
         ledger: Ledger,
         found: Found,
-        listener: Listener,
-        calls: CallSignal,
+        lock: SessionLock,
+        clients: Clients,
     ) -> Host {
         let clock = Clock::new();
         let state = {
@@ -127,10 +127,11 @@ impl Host {
             state,
             clock,
             ledger,
+            lock,
             displays: Displays::new(&spec.dir),
             orders: VecDeque::new(),
             launch: Launch::Ordered,
-            clients: Clients::new(listener, calls),
+            clients,
             pending: HashMap::new(),
             facts: Facts::default(),
             loss: found.loss,

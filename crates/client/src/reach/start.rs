@@ -94,11 +94,11 @@ impl Door<'_> {
             return Ok(Some(connection));
         }
         let dir = self.dir();
-        if !wait::host_lives(&dir) {
-            return Ok(None);
-        }
-        // The host has begun to exit, or cannot be found because its socket was deleted.
-        let Some(host) = Unfound::find(&dir) else { return Ok(None) };
+        // The host has begun to exit, or cannot be found because its socket was deleted. If its lock file was deleted
+        // too, only its note tells of it.
+        let locked = if wait::host_lives(&dir) { Unfound::find(&dir) } else { None };
+        let noted = || Unfound::noted(&self.dirs.socket(self.workspace, self.name));
+        let Some(host) = locked.or_else(noted) else { return Ok(None) };
         if self.is_leaving(&dir) {
             return Ok(None);
         }

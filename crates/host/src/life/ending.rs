@@ -157,6 +157,9 @@ impl Host {
         self.ledger.close();
         self.clients.close_door();
         let _ = std::fs::remove_file(&self.spec.socket);
+        if !self.ending.left {
+            self.lock.settle();
+        }
         self.orders.push_back(Order::Leave);
     }
 

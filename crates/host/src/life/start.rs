@@ -14,9 +14,11 @@ use stead_protocol::{EndReason, HostSpec, Meta, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
 use crate::attention::Attention;
+use crate::clients::Clients;
 use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
 use crate::host::{Host, Launch};
+use crate::life::lock::SessionLock;
 use crate::record::ledger::Ledger;
 use crate::run::Session;
 use crate::with_causes;
@@ -40,6 +42,8 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     // A write beyond the file size limit shall fail and not kill the host.
     on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;
+    let kept_lock = SessionLock::new(&lock, &dir.lock())
+        .map_err(|error| failed("could not open a descriptor", &error))?;
     pause::point("locked");
     let mut duty = Duty::take(&spec.dir, &spec.socket, lock);
     duty.copies = Some(dir.checkpoints());
@@ -54,7 +58,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let cache = spec.dir.ancestors().nth(3).unwrap_or(&spec.dir).to_owned();
     let near = Near::new(duty, guard, umask, cache)
         .map_err(|error| failed("could not watch over children", &error))?;
-    let host = Host::new(spec, ledger, found, listener, calls);
+    let host = Host::new(spec, ledger, found, kept_lock, Clients::new(listener, calls));
     let mut session = Session { host, near, attention: Attention::default() };
     session.host.start_interpreter();
     session.carry_out();

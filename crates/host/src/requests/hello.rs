@@ -32,6 +32,7 @@ impl Host {
             connection.rests = caller.rests;
             connection.by = By::from(caller.client.as_str());
         }
+        self.lock.restore();
         let hello = Reply::Hello {
             protocol,
             versions: Some(ours),

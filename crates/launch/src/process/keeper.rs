@@ -38,10 +38,13 @@ pub enum KeptBy {
 }
 
 impl KeptBy {
-    /// A guard that keeps it, if no host does.
+    /// A guard that keeps it now, if no host did.
     pub fn guard(&self) -> Option<u32> {
         match self {
-            KeptBy::Guards(guards) => guards.first().map(|guard| guard.pid),
+            KeptBy::Guards(guards) => {
+                let lives = guards.iter().find(|guard| !guard.sees_end(Duration::ZERO));
+                lives.map(|guard| guard.pid)
+            }
             KeptBy::Nobody | KeptBy::Host(_) => None,
         }
     }
@@ -122,6 +125,11 @@ impl Keeper {
     /// Sends it a signal; returns whether it was there.
     pub fn signal(&self, signal: Signal) -> bool {
         pidfd_send_signal(&self.process, signal).is_ok()
+    }
+
+    /// The descriptor of the process.
+    pub fn into_process(self) -> OwnedFd {
+        self.process
     }
 
     fn is_stopped(&self) -> bool {

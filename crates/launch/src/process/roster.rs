@@ -11,7 +11,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::process::mark::Mark;
+use crate::process::keeper::Keeper;
+use crate::process::mark::{Mark, Role};
 
 /// How a note's name ends.
 const SUFFIX: &str = ".mark";
@@ -119,13 +120,26 @@ impl Note {
 
     /// Notes of hosts that do not live any more.
     pub fn of_dead_hosts(runtime: &Path) -> Vec<Note> {
-        let Ok(entries) = fs::read_dir(runtime) else { return Vec::new() };
-        let notes = entries.flatten().filter_map(|entry| {
+        Note::all(runtime).filter(|note| !note.mark.has_host(note.host)).collect()
+    }
+
+    /// The live host that a note says listens at `socket`, in the directory of the notes. It is found also if socket
+    /// and lock file were deleted.
+    pub fn live_host(socket: &Path) -> Option<Keeper> {
+        Note::all(socket.parent()?).find_map(|note| {
+            let noted = note.read()?;
+            let host = (noted.socket == socket).then(|| Keeper::at(note.host))??;
+            (host.role == Role::Host && host.mark == note.mark).then_some(host)
+        })
+    }
+
+    fn all(runtime: &Path) -> impl Iterator<Item = Note> {
+        let entries = fs::read_dir(runtime).into_iter().flatten().flatten();
+        entries.filter_map(move |entry| {
             let name = entry.file_name();
             let (mark, host) = name.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
             Some(Note::new(runtime, mark.parse().ok()?, host.parse().ok()?))
-        });
-        notes.filter(|note| !note.mark.has_host(note.host)).collect()
+        })
     }
 }
 

@@ -21,6 +21,7 @@ mod escalate;
 mod exit;
 mod family;
 mod figures;
+mod file_limit;
 mod files;
 mod findings;
 mod frames;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
+use rustix::process::Resource;
 
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], pos: u64) -> io::Result<()> {
     if let Err(error) = refusal() {
@@ -58,6 +59,11 @@ pub(crate) fn reserve(file: &File, pos: u64, len: u64) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// How long a file of this process may become (`ulimit -f`).
+pub(crate) fn largest_file() -> u64 {
+    rustix::process::getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 #[cfg(not(feature = "test-hooks"))]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use rustix::io::Errno;
 use stead_protocol::EvalSeq;
 
 use crate::SpoolError;
@@ -22,6 +23,8 @@ use crate::trim::{self, Old};
 /// Room that is reserved with each accepted eval for the records which must follow: its start, its outcome,
 /// the interpreter's end.
 const LAST_WORDS: u64 = 8 << 10;
+/// How much more each eval that has no outcome yet needs: all that wait in a queue may have to be recorded as not run.
+const EACH_LAST_WORDS: u64 = 1 << 10;
 /// How much is reserved on top, so that not every append has to ask the disk.
 const RESERVE: u64 = 8 << 10;
 
@@ -145,14 +148,25 @@ impl History {
 
     /// Makes sure that there is room for the append at hand and for the later records of its evals.
     fn reserve(&mut self) -> Result<(), SpoolError> {
-        let needed = self.len + self.buffer.len() as u64 + LAST_WORDS;
+        let needed = self.len + self.buffer.len() as u64 + self.last_words();
         if needed > self.reserved {
-            let end = needed + RESERVE;
+            // The disk reserves room beyond the file size limit too, and then refuses to write there.
+            let most = disk::largest_file();
+            if needed > most {
+                let too_large = io::Error::from(Errno::FBIG);
+                return Err(SpoolError::io("reserve room in", &self.dir.history())(too_large));
+            }
+            let end = (needed + RESERVE).min(most);
             disk::reserve(&self.file, self.len, end - self.len)
                 .map_err(SpoolError::io("reserve room in", &self.dir.history()))?;
             self.reserved = end;
         }
         Ok(())
+    }
+
+    /// Room for the records that must follow those that are there.
+    fn last_words(&self) -> u64 {
+        LAST_WORDS + self.facts.open.len() as u64 * EACH_LAST_WORDS
     }
 
     /// Whether this eval's records were dropped to make room.
@@ -206,11 +220,12 @@ impl History {
         let new = trim::write(&self.dir, &old, &plan, &head, &middle)
             .map_err(SpoolError::io("write", &path))?;
         // Unfinished evals keep the room that was reserved for their records.
-        disk::reserve(&new.file, new.len, LAST_WORDS + RESERVE)
+        let reserved = self.last_words() + RESERVE;
+        disk::reserve(&new.file, new.len, reserved)
             .map_err(SpoolError::io("reserve room in", &path))?;
         trim::swap(&self.dir).map_err(SpoolError::io("replace", &path))?;
         (self.file, self.len, self.dropped) = (new.file, new.len, plan.dropped);
-        (self.index, self.reserved) = (new.index, new.len + LAST_WORDS + RESERVE);
+        (self.index, self.reserved) = (new.index, new.len + reserved);
         // Entries of the new index make no promise about where an outcome will stand.
         self.expected = None;
         Ok(true)

@@ -435,3 +435,22 @@ fn s6_clients_that_meet_an_end_are_told_and_never_left_without_an_answer() {
     works_again(&env);
     one_outcome_each(&env);
 }
+
+#[test]
+fn s7_clients_that_restart_a_session_at_once_all_succeed() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 41");
+    for round in 0..5 {
+        let clients = spawn_all(&env, &["restart", "-n", "py"]);
+        for said in clients.into_iter().map(reply) {
+            assert_eq!(said["ok"], true, "round {round}: {said:#}");
+        }
+        assert_eq!(env.value("'x' in globals()"), "False", "round {round}");
+    }
+    // Of a session that has ended, too.
+    assert_eq!(env.eval("exit()")["status"], "ended");
+    for said in spawn_all(&env, &["restart", "-n", "py"]).into_iter().map(reply) {
+        assert_eq!(said["ok"], true, "{said:#}");
+    }
+    one_outcome_each(&env);
+}

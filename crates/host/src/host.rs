@@ -149,7 +149,7 @@ impl Host {
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
-        self.news.awaited = None;
+        self.news.awaited = self.state.ready.last().map(|ticket| ticket.connection);
         self.ending.askers = EndAskers::default();
         if let Err(reason) = self.meet_trust() {
             self.launch = Launch::Refused(reason);

@@ -60,9 +60,13 @@ impl State {
             actions.push(Action::Start);
             return actions;
         }
-        for ticket in self.ready.drain(..) {
-            let answer = TicketAnswer::Refused(reason.clone().into());
-            actions.push(Action::Answer { ticket, answer });
+        // Clients that wait until the session is ready wait for the interpreter that a restart brings: several may
+        // restart it at once.
+        if !matches!(why, Why::Restart(_)) {
+            for ticket in self.ready.drain(..) {
+                let answer = TicketAnswer::Refused(reason.clone().into());
+                actions.push(Action::Answer { ticket, answer });
+            }
         }
         let asked = matches!(why, Why::Stop(_) | Why::Restart(_) | Why::Killed(_));
         actions.push(Action::End { reason: reason.clone(), asked });

@@ -436,3 +436,28 @@ fn an_interpreter_that_has_ended_is_not_killed_while_what_it_started_is_swept() 
     let reason = EndReason::Signal { signal: 11 };
     assert_eq!(actions[0], finish(1, Outcome::Ended { reason }));
 }
+
+#[test]
+fn s7_who_waits_for_a_start_waits_on_when_another_client_restarts() {
+    let mut state = State::new(0, 0, false);
+    assert_eq!(state.step(Input::Ready(ticket(1)), 0), []);
+    assert_eq!(state.step(Input::Restart(ticket(2)), 0), [Action::Kill]);
+    let reason = EndReason::Restarted { by: None };
+    let answer = |number| Action::Answer { ticket: ticket(number), answer: TicketAnswer::Done };
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
+    assert_eq!(actions, [Action::End { reason, asked: true }, Action::Start, answer(2)]);
+    assert_eq!(state.step(Input::Ready(ticket(3)), 0), []);
+    assert_eq!(state.step(Input::Hello { first: vec![] }, 0), [answer(1), answer(3)]);
+}
+
+#[test]
+fn s7_who_waits_for_a_start_is_told_if_the_restart_fails() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Ready(ticket(1)), 0);
+    state.step(Input::Restart(ticket(2)), 0);
+    state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
+    let reason = EndReason::launch_failed("not there".to_owned(), None);
+    let actions = state.step(Input::Exited(reason.clone()), 0);
+    let answer = TicketAnswer::Refused(reason.into());
+    assert!(actions.contains(&Action::Answer { ticket: ticket(1), answer }), "{actions:?}");
+}

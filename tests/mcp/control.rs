@@ -44,6 +44,18 @@ fn e6_interrupts_say_what_they_did() {
 }
 
 #[test]
+fn e10_a_pause_or_resume_that_changes_nothing_says_so() {
+    let (_env, mut server) = served();
+    server.eval("x = 1");
+    control(&mut server, "py", "resume").expect("[py: was not paused]");
+    control(&mut server, "py", "pause").expect("[py: paused; resume lets it go on]");
+    control(&mut server, "py", "pause").expect("[py: was paused already; resume lets it go on]");
+    control(&mut server, "py", "resume").expect("[py: resumed]");
+    control(&mut server, "py", "resume").expect("[py: was not paused]");
+    server.eval("x").contains("1\n[py:2]");
+}
+
+#[test]
 fn e6_a_loop_that_ignores_interrupts_can_be_killed() {
     let (env, mut server) = served();
     server.eval("x = 1");

@@ -51,6 +51,15 @@ pub enum KillEffect {
     HadEnded,
 }
 
+/// What a `pause` or a `resume` found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseEffect {
+    /// The session was not so before.
+    Changed,
+    /// It was paused, or not paused, before.
+    WasSo,
+}
+
 /// A session that was just stopped.
 #[derive(Debug)]
 pub struct Stopped {
@@ -102,13 +111,21 @@ impl Client {
     }
 
     /// Stops all processes of a session where they are.
-    pub fn pause(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, Request::Pause, PATIENCE)
+    pub fn pause(&self, name: &SessionName) -> Result<PauseEffect, ClientError> {
+        self.ask_pause(name, Request::Pause)
     }
 
     /// Lets the processes of a paused session go on.
-    pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, Request::Resume, PATIENCE)
+    pub fn resume(&self, name: &SessionName) -> Result<PauseEffect, ClientError> {
+        self.ask_pause(name, Request::Resume)
+    }
+
+    fn ask_pause(&self, name: &SessionName, request: Request) -> Result<PauseEffect, ClientError> {
+        match self.ask(name, request, PATIENCE)? {
+            (_, Reply::Done { already: false }) => Ok(PauseEffect::Changed),
+            (_, Reply::Done { already: true }) => Ok(PauseEffect::WasSo),
+            (connection, other) => Err(connection.odd(&other)),
+        }
     }
 
     /// Empties the namespace: work like any other, which has an id and waits for its turn.
@@ -310,7 +327,7 @@ impl Client {
         time: Duration,
     ) -> Result<(), ClientError> {
         match self.ask(name, request, time)? {
-            (_, Reply::Done) => Ok(()),
+            (_, Reply::Done { .. }) => Ok(()),
             (connection, other) => Err(connection.odd(&other)),
         }
     }

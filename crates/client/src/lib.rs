@@ -29,7 +29,7 @@ pub use config::{
     ProjectDir, ProjectTrouble, ReadConfig, Startable, TrustStanding, Unallowed, effects,
     unreadable, users_word, whole_effects,
 };
-pub use control::{Interrupted, KillEffect, Stopped};
+pub use control::{Interrupted, KillEffect, PauseEffect, Stopped};
 pub use error::{
     ClientError, ConnectionTrouble, Fate, RequestError, StdlibError, is_stopped, mebibytes,
 };

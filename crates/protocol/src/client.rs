@@ -328,10 +328,19 @@ pub enum Reply {
         checkpoints: Vec<CheckpointInfo>,
     },
     /// To requests that are carried out when this is sent.
-    Done,
+    Done {
+        /// To `Pause` and `Resume`: the session was paused, or not paused, before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        already: bool,
+    },
     /// An answer of a newer host.
     #[serde(other)]
     Unknown,
+}
+
+impl Reply {
+    /// The request is carried out.
+    pub const DONE: Reply = Reply::Done { already: false };
 }
 
 tagged!(Reply, "kind", "accepted" => |rest| fields(rest).map(Reply::Accepted));

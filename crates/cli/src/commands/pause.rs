@@ -1,6 +1,7 @@
 //! `stead pause`
 
 use serde::Serialize;
+use stead_client::PauseEffect;
 
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
@@ -19,14 +20,20 @@ pub(crate) struct PauseArgs {
 #[derive(Debug, Serialize)]
 struct PauseData {
     session: String,
+    /// It was paused before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    already: bool,
 }
 
 impl PauseArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
-        context.client.pause(&name)?;
-        context.answer("complete", PauseData { session: name.to_string() }, || {
-            format!("paused `{name}`\n")
+        let effect = context.client.pause(&name)?;
+        let already = effect == PauseEffect::WasSo;
+        let data = PauseData { session: name.to_string(), already };
+        context.answer("complete", data, || match effect {
+            PauseEffect::Changed => format!("paused `{name}`\n"),
+            PauseEffect::WasSo => format!("`{name}` was paused already\n"),
         })
     }
 }

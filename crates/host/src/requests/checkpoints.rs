@@ -17,7 +17,7 @@ impl Host {
             return self.refuse(ticket, Refusal::Busy { eval });
         }
         match self.drop_checkpoint(&label) {
-            true => self.reply(ticket, Reply::Done),
+            true => self.reply(ticket, Reply::DONE),
             false => {
                 let refusal = self.no_checkpoint(Some(label));
                 self.refuse(ticket, refusal);

@@ -18,7 +18,7 @@ impl Host {
     /// Answers the request with the outcome.
     pub(crate) fn answer_clear(&mut self, ticket: Ticket, outcome: &Outcome) {
         let refusal = match outcome {
-            Outcome::Complete => return self.reply(ticket, Reply::Done),
+            Outcome::Complete => return self.reply(ticket, Reply::DONE),
             Outcome::Ended { reason } | Outcome::NotRun { reason } => {
                 Refusal::Ended { reason: reason.clone() }
             }

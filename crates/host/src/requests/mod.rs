@@ -83,7 +83,7 @@ impl Host {
             Request::DropCheckpoint { label } => self.forget_checkpoint(ticket, label),
             Request::AcknowledgeLoss => {
                 self.acknowledge_loss();
-                self.reply(ticket, Reply::Done);
+                self.reply(ticket, Reply::DONE);
             }
             Request::Unknown => self.refuse(ticket, unknown("request")),
         }

@@ -34,21 +34,22 @@ impl Host {
 
     /// The session's processes were stopped or go on; so does its clock.
     pub(crate) fn paused(&mut self, paused: bool) {
-        let event_is_new = self.clock.is_paused() != paused;
+        let is_new = self.clock.is_paused() != paused;
         match paused {
             true => self.clock.pause(),
             false => self.clock.resume(),
         }
         let event = FromHost::Event(Event::Paused { paused });
-        for connection in self.clients.connections.values_mut().filter(|_| event_is_new) {
+        for connection in self.clients.connections.values_mut().filter(|_| is_new) {
             if connection.follow.is_some() || !connection.watches.is_empty() {
                 connection.send(&event);
             }
         }
-        for (ticket, _) in
-            self.asked.pauses.extract_if(.., |(_, wanted)| *wanted == paused).collect::<Vec<_>>()
-        {
-            self.reply(ticket, Reply::Done);
+        let asked: Vec<_> =
+            self.asked.pauses.extract_if(.., |(_, wanted)| *wanted == paused).collect();
+        // Of several that asked at once, the first has made the difference.
+        for (at, (ticket, _)) in asked.into_iter().enumerate() {
+            self.reply(ticket, Reply::Done { already: !is_new || at > 0 });
         }
     }
 }

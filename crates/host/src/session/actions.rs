@@ -191,7 +191,7 @@ impl Host {
 
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: TicketAnswer) {
         let message = match answer {
-            TicketAnswer::Done => FromHost::Reply { id: ticket.id, reply: Reply::Done },
+            TicketAnswer::Done => FromHost::Reply { id: ticket.id, reply: Reply::DONE },
             TicketAnswer::Interrupt { effect, eval, killed } => {
                 FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval, killed } }
             }

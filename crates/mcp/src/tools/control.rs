@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalStatus, EvalView, KillEffect, Launched, Stopped, counted};
+use stead_client::{
+    ClientError, EvalStatus, EvalView, KillEffect, Launched, PauseEffect, Stopped, counted,
+};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
@@ -81,14 +83,16 @@ impl Tool for ControlTool {
         }
         let said = match self.action {
             ControlAction::Interrupt => String::new(),
-            ControlAction::Pause => {
-                client.pause(&name)?;
-                "paused; resume lets it go on".to_owned()
+            ControlAction::Pause => match client.pause(&name)? {
+                PauseEffect::Changed => "paused; resume lets it go on",
+                PauseEffect::WasSo => "was paused already; resume lets it go on",
             }
-            ControlAction::Resume => {
-                client.resume(&name)?;
-                "resumed".to_owned()
+            .to_owned(),
+            ControlAction::Resume => match client.resume(&name)? {
+                PauseEffect::Changed => "resumed",
+                PauseEffect::WasSo => "was not paused",
             }
+            .to_owned(),
             ControlAction::Kill => match client.kill(&name)? {
                 KillEffect::Killed => "killed; state lost, the next eval starts fresh",
                 KillEffect::HadEnded => "has ended already",

@@ -198,7 +198,7 @@ fn o6_parts_are_read_by_offset_limit_and_tail() {
         assert_eq!(chunks(&whole).last(), Some(&("value", "7")));
         assert_eq!(whole["data"]["value"], "7");
         assert_eq!(env.run(["output", "py:1", "--text"]).stdout, "0123456789\none\ntwo\n7\n");
-        assert_eq!(env.run(["output", "py:1", "--text", "--tail", "1"]).stdout, "two\n");
+        assert_eq!(env.run(["output", "py:1", "--text", "--tail", "1"]).stdout, "two\n7\n");
         let followed = env.run(["output", "py:1", "--follow"]);
         assert!(followed.stdout.lines().last().unwrap().contains(r#""type":"done""#));
     };

@@ -95,6 +95,51 @@ fn o6_lines_of_both_streams_are_whole_and_numbered_by_their_beginning() {
 }
 
 #[test]
+fn o6_a_search_finds_what_is_in_a_traceback_a_value_and_background_output() {
+    let env = TestEnv::new(STEAD);
+    env.eval("def needle(): return {}['nail']\nprint('hay')");
+    env.eval("print('hay', end='')\nneedle()");
+    env.eval("{'needle': 1}");
+    // The thread writes while nothing runs; the next eval has it.
+    let gate = Gate::new(&env, "late");
+    env.eval(&format!(
+        "import threading\ndef late():\n  {}\n  print('late needle')\n  open('done', 'w').close()\n\
+         thread = threading.Thread(target=late); thread.start()",
+        gate.code()
+    ));
+    gate.open();
+    wait_for("the thread", || env.workspace().join("done").exists());
+    env.eval("thread.join()");
+    let data = output(&env, &["py:2", "--grep", "nail"]);
+    let error = &data["hits"][0];
+    assert_eq!((&data["matches"], &error["type"]), (&json!(2), &json!("error")), "{data:#}");
+    assert_eq!(error["content"].as_str().unwrap().trim(), "def needle(): return {}['nail']");
+    // Its own output is where it was.
+    assert_eq!(hits(&output(&env, &["py:2", "--lines", ":"])), [("py:2", 1, "hay")]);
+    assert_eq!(error["offset"], 3);
+    let last = data["hits"][1].clone();
+    assert_eq!(last["content"], "KeyError: 'nail'");
+    let shown = text(&env, &["py:2", "--grep", "^KeyError"]);
+    assert_eq!(shown, format!("{}error:KeyError: 'nail'\n", last["line"]));
+    // All that was searched is counted.
+    let whole = output(&env, &["py:2", "--grep", ""]);
+    assert_eq!((&whole["lines"], &data["lines"]), (&json!(hits(&whole).len()), &whole["lines"]));
+    assert_eq!(
+        (hits(&whole)[0].2, hits(&whole)[1].2),
+        ("hay", "Traceback (most recent call last):")
+    );
+    let all = output(&env, &["--session", "-n", "py", "--grep", "needle"]);
+    let types: Vec<_> = all["hits"].as_array().unwrap().iter().map(|hit| &hit["type"]).collect();
+    assert!(types.contains(&&json!("value")) && types.contains(&&json!("background")), "{all:#}");
+    assert_eq!(text(&env, &["py:3", "--grep", "needle"]), "1value:{'needle': 1}\n");
+    assert_eq!(text(&env, &["py:5", "--grep", "needle"]), "1background:late needle\n");
+    // The last lines are those that are shown last.
+    let last = text(&env, &["--session", "-n", "py", "--tail", "1"]);
+    assert_eq!(last, "py:5:1background:late needle\n");
+    assert_eq!(text(&env, &["py:3", "--tail", "1"]), "{'needle': 1}\n");
+}
+
+#[test]
 fn o6_context_is_as_grep_has_it() {
     let env = TestEnv::new(STEAD);
     env.eval("for n in range(1, 31): print(n)");
@@ -155,31 +200,32 @@ fn o6_what_is_shown_is_bounded_and_the_rest_is_counted() {
 fn o6_a_session_is_searched_across_its_evals_also_when_it_has_ended() {
     let env = TestEnv::new(STEAD);
     env.eval("print('first needle')\nprint('one')");
-    env.eval("'needle is no output'");
+    env.eval("'needle is a value'");
     env.eval("import sys\nprint('straw')\nprint('second needle', file=sys.stderr)");
     let check = |name: &[&'static str]| {
         let session = |arguments: &[&'static str]| [&["--session"], name, arguments].concat();
         let data = output(&env, &session(&["--grep", "needle"]));
-        assert_eq!(hits(&data), [("py:1", 1, "first needle"), ("py:3", 2, "second needle")]);
-        assert_eq!((&data["matches"], &data["lines"]), (&json!(2), &json!(4)));
+        let value = ("py:2", 1, "'needle is a value'");
+        assert_eq!(hits(&data), [("py:1", 1, "first needle"), value, ("py:3", 2, "second needle")]);
+        assert_eq!((&data["matches"], &data["lines"]), (&json!(3), &json!(5)));
         assert!(data["session"] == "py" && data.get("eval_id").is_none(), "{data:#}");
         let shown = text(&env, &session(&["--grep", "needle", "-C", "1"]));
         assert_eq!(
             shown,
-            "py:1:1:first needle\npy:1:2-one\n--\npy:3:1-straw\npy:3:2:second needle\n"
+            "py:1:1:first needle\npy:1:2-one\n--\npy:2:1value:'needle is a value'\n--\npy:3:1-straw\npy:3:2:second needle\n"
         );
         let data = output(&env, &session(&["--tail", "3"]));
-        let last = [("py:1", 2, "one"), ("py:3", 1, "straw"), ("py:3", 2, "second needle")];
+        let last = [value, ("py:3", 1, "straw"), ("py:3", 2, "second needle")];
         assert_eq!(hits(&data), last);
         assert!(data["hits"][0].get("match").is_none() && data["hits"][2]["type"] == "err");
         assert_eq!(text(&env, &session(&["--tail", "1"])), "py:3:2:second needle\n");
-        assert_eq!(hits(&output(&env, &session(&["--tail", "99"]))).len(), 4);
+        assert_eq!(hits(&output(&env, &session(&["--tail", "99"]))).len(), 5);
         assert_eq!(hits(&output(&env, &session(&["--tail", "0"]))).len(), 0);
-        assert_eq!(hits(&output(&env, &session(&[]))).len(), 4);
+        assert_eq!(hits(&output(&env, &session(&[]))).len(), 5);
         let cut = output(&env, &session(&["--max-chars", "15"]));
         assert_eq!((hits(&cut), &cut["cut"]), (last[2..].to_vec(), &json!(true)));
         let one = output(&env, &session(&["--grep", "needle", "--max-matches", "1"]));
-        assert_eq!((hits(&one).len(), &one["more"]), (1, &json!(1)));
+        assert_eq!((hits(&one).len(), &one["more"]), (1, &json!(2)));
         assert_eq!(output(&env, &["py:3", "--grep", "needle"])["matches"], 1);
         assert_eq!(hits(&output(&env, &["py:3", "--lines", "1:1"])), [("py:3", 1, "straw")]);
     };
@@ -303,8 +349,8 @@ fn o6_nothing_found_is_a_success_that_says_so() {
         json!({"session": "py", "eval_id": "py:1", "matches": 0, "lines": 2, "hits": []});
     assert_eq!(data, expected);
     assert_eq!(text(&env, &["py:1", "--grep", "three"]), "0 matches in 2 lines\n");
-    assert_eq!(text(&env, &["py:2", "--grep", "three"]), "0 matches in 0 lines\n");
-    assert_eq!(text(&env, &["--session", "--grep", "three"]), "0 matches in 2 lines\n");
+    assert_eq!(text(&env, &["py:2", "--grep", "three"]), "0 matches in 1 line\n");
+    assert_eq!(text(&env, &["--session", "--grep", "three"]), "0 matches in 3 lines\n");
     let past = run(&env, &["py:1", "--lines", "7:", "--text"]);
     assert_eq!((past.code, past.stdout.as_str()), (Some(0), ""));
     assert!(past.stderr.contains("py:1 has 2 lines"), "{past:?}");

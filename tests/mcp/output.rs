@@ -57,6 +57,23 @@ fn e4_two_reads_of_a_running_eval_join_to_the_whole() {
 }
 
 #[test]
+fn o6_a_search_finds_what_is_in_a_traceback_and_in_a_value() {
+    let (_env, mut server) = served();
+    server.eval("print('hay')\n{}['nail']");
+    server.eval("print('hay')\n['nail']");
+    let found = server.call("output", json!({"id": "py:1", "grep": "nail", "context": 0}));
+    found.contains("error:KeyError: 'nail'\n");
+    found.contains("[py:1 2 matches in ");
+    found.contains("; all of it: output {\"id\":\"py:1\",\"offset\":0}]");
+    let found = server.call("output", json!({"id": "py:2", "grep": "nail", "context": 1}));
+    found.contains("1-hay\n1value:['nail']\n[py:2 1 match in 2 lines;");
+    let last = server.call("output", json!({"id": "py:2", "tail": 1}));
+    assert_eq!(last.body(), "hay\n['nail']\n");
+    let last = server.call("output", json!({"session": "py", "tail": 1}));
+    last.contains("py:2:1value:['nail']\n[py: last 1 line]");
+}
+
+#[test]
 fn e4_reading_a_part_is_not_reading_all() {
     let (env, mut server) = served();
     server.eval("print('one\\ntwo\\nthree')\n'v'");
@@ -84,7 +101,7 @@ fn o6_parts_by_byte_by_line_and_by_pattern() {
     assert!(!beyond.failed, "{}", beyond.text);
     let found = server.call("output", json!({"id": "py:1", "grep": "^line 5$", "context": 1}));
     assert!(
-        found.text.starts_with("5-line 4\n6:line 5\n7-line 6\n[py:1 1 match in 100 lines"),
+        found.text.starts_with("5-line 4\n6:line 5\n7-line 6\n[py:1 1 match in 101 lines"),
         "{}",
         found.text
     );

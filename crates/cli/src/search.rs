@@ -6,7 +6,7 @@ use serde::Serialize;
 use stead_client::{
     Hit, LastLines, MAX_CONTEXT, Matches, NumberedLines, SearchOptions, Target, counted,
 };
-use stead_protocol::{ChunkKind, EvalId, SessionName};
+use stead_protocol::{EvalId, SessionName};
 
 use crate::context::{Context, SessionArg};
 use crate::exit;
@@ -273,7 +273,7 @@ impl<'a> HitData<'a> {
             eval_id: hit.id.to_string(),
             line: hit.line,
             offset: hit.offset,
-            kind: if hit.kind == ChunkKind::Err { "err" } else { "out" },
+            kind: hit.source(),
             content: &hit.text,
             matched,
         }
@@ -289,8 +289,7 @@ fn found_text(target: &Target, found: &Matches, context: bool) -> String {
     let mut text = String::new();
     let mut last: Option<&Hit> = None;
     for hit in &found.hits {
-        let goes_on = |last: &Hit| last.id == hit.id && last.line + 1 == hit.line;
-        if context && last.is_some_and(|last| !goes_on(last)) {
+        if context && last.is_some_and(|last| !hit.follows(last)) {
             text.push_str("--\n");
         }
         text.push_str(&line_text(hit, with_id, if hit.matched { ':' } else { '-' }));
@@ -301,7 +300,9 @@ fn found_text(target: &Target, found: &Matches, context: bool) -> String {
 
 fn line_text(hit: &Hit, with_id: bool, mark: char) -> String {
     let id = if with_id { format!("{}:", hit.id) } else { String::new() };
-    format!("{id}{}{mark}{}\n", hit.line, hit.text)
+    // Only numbers of the eval's own output stand alone: `--lines` takes those.
+    let source = if hit.kind.is_own_output() { "" } else { hit.source() };
+    format!("{id}{}{source}{mark}{}\n", hit.line, hit.text)
 }
 
 fn matches_in_lines(found: &Matches) -> String {
@@ -311,6 +312,8 @@ fn matches_in_lines(found: &Matches) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stead_protocol::ChunkKind;
+
     use super::*;
 
     #[test]
@@ -330,6 +333,7 @@ mod tests {
     fn o6_text_is_as_grep_writes_it() {
         let hit = |id: &str, line, matched| Hit {
             id: id.parse().unwrap(),
+            order: line,
             line,
             offset: 0,
             kind: ChunkKind::Out,

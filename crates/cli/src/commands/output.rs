@@ -22,8 +22,9 @@ use crate::{exit, follow};
 /// answer as `eval` does.
 ///
 /// `--grep` and `--lines` count lines from 1. Stdout and stderr are split into lines apart, and a
-/// line has its number by where it begins. They are searched as they are shown, at most the first
-/// MiB of each.
+/// line has its number by where it begins. `--grep` and `--tail` also look at what else is shown of an
+/// eval: background output, its value, its error. Lines of those have numbers of their own and say
+/// what they are of: `3error:`. Lines are searched as they are shown, at most the first MiB of each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead output py:7

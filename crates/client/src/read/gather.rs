@@ -66,7 +66,7 @@ impl<'a> Gather<'a> {
     ) {
         if let Some(found) = found {
             self.matches += 1;
-            if self.make_room(line.number) {
+            if self.make_room(line.order) {
                 self.show(self.hit(line, around(text, line, found), true));
                 return;
             }
@@ -74,11 +74,11 @@ impl<'a> Gather<'a> {
         if self.bounds.context == 0 {
             return;
         }
-        if is_near(&self.shown, line.number, self.bounds.context) {
+        if is_near(&self.shown, line.order, self.bounds.context) {
             self.keep(self.hit(line, beginning(text, line, HIT_CHARS), false));
         } else if self.can_show_more(ahead) {
             let hit = self.hit(line, beginning(text, line, HIT_CHARS), false);
-            self.aside.insert(line.number, hit);
+            self.aside.insert(line.order, hit);
             self.forget(ahead);
         }
     }
@@ -86,7 +86,7 @@ impl<'a> Gather<'a> {
     /// The hits in order, within the bounds.
     pub(crate) fn finish(self) -> Vec<Hit> {
         let Gather { bounds, shown, hits, .. } = self;
-        let near = |shown: &BTreeSet<u64>, hit: &Hit| is_near(shown, hit.line, bounds.context);
+        let near = |shown: &BTreeSet<u64>, hit: &Hit| is_near(shown, hit.order, bounds.context);
         let mut hits: Vec<Hit> = hits.into_values().filter(|hit| near(&shown, hit)).collect();
         let mut left = bounds.chars;
         let mut fits = |hit: &Hit| {
@@ -111,14 +111,13 @@ impl<'a> Gather<'a> {
         }
         hits.truncate(fitting);
         // The lines before a match that does not fit are dropped with it.
-        let shown = hits.iter().filter(|hit| hit.matched).map(|hit| hit.line).collect();
+        let shown = hits.iter().filter(|hit| hit.matched).map(|hit| hit.order).collect();
         hits.retain(|hit| near(&shown, hit));
         hits
     }
 
     fn hit(&self, line: &Line<'_>, text: String, matched: bool) -> Hit {
-        let Line { number, offset, kind, .. } = *line;
-        Hit { id: self.id.clone(), line: number, offset, kind, text, matched }
+        Hit::new(self.id, line, text, matched)
     }
 
     fn is_full(&self) -> bool {
@@ -134,11 +133,11 @@ impl<'a> Gather<'a> {
 
     /// Whether this match is shown. A shown match with a higher number, which ended before it, makes room for
     /// it.
-    fn make_room(&mut self, number: u64) -> bool {
+    fn make_room(&mut self, order: u64) -> bool {
         if !self.is_full() {
             return true;
         }
-        let Some(last) = self.shown.last().copied().filter(|last| *last > number) else {
+        let Some(last) = self.shown.last().copied().filter(|last| *last > order) else {
             return false;
         };
         self.shown.remove(&last);
@@ -149,8 +148,8 @@ impl<'a> Gather<'a> {
     }
 
     fn show(&mut self, hit: Hit) {
-        let around = around_line(hit.line, self.bounds.context);
-        self.shown.insert(hit.line);
+        let around = around_line(hit.order, self.bounds.context);
+        self.shown.insert(hit.order);
         self.keep(hit);
         let near: Vec<u64> = self.aside.range(around).map(|(number, _)| *number).collect();
         for number in near {
@@ -162,7 +161,7 @@ impl<'a> Gather<'a> {
 
     fn keep(&mut self, hit: Hit) {
         self.chars += hit.cost();
-        self.hits.insert(hit.line, hit);
+        self.hits.insert(hit.order, hit);
     }
 
     /// Drops lines that no later match can be near to; now and then, not at every line.
@@ -203,6 +202,7 @@ mod tests {
             let open = rest.clone().find(|number| *number < newest);
             let next = rest.filter(|number| *number > newest).min().unwrap_or(newest + 1);
             let line = Line {
+                order: *number,
                 number: *number,
                 offset: 0,
                 kind: ChunkKind::Out,

@@ -1,8 +1,9 @@
-//! An eval's own output as numbered lines, read once and never held in memory (SPEC O-6).
+//! What an eval shows as numbered lines, read once and never held in memory (SPEC O-6).
 //!
 //! Stdout and stderr are split apart, so that a write to one does not tear a line of the other. Both share
 //! one sequence of numbers, in the order in which lines begin. Text at the very end that has no line end is a
-//! line too.
+//! line too. Lines of background output have numbers of their own, and so have those of each value, error, display
+//! and report: the numbers of the eval's own output, which `--lines` takes, do not depend on them.
 
 use std::ops::ControlFlow;
 
@@ -11,6 +12,7 @@ use stead_protocol::{ChunkKind, Offset};
 use stead_spool::{Reader, SpoolError};
 
 use crate::read::records::{payload, usable};
+use crate::show::shown::item_text;
 
 /// How much of a line is looked at; the rest is only counted.
 pub(crate) const LINE_BYTES: usize = 1 << 20;
@@ -18,9 +20,11 @@ pub(crate) const LINE_BYTES: usize = 1 << 20;
 /// A line without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// From 1.
+    /// Its place among all lines that are read, by their beginning, from 1.
+    pub(crate) order: u64,
+    /// Its number in the eval's own output, in background output, or in the value or error that it is of; from 1.
     pub(crate) number: u64,
-    /// Where it begins in the eval's own output.
+    /// Where it begins in the eval's own output; where that output stood when a line of something else came.
     pub(crate) offset: u64,
     pub(crate) kind: ChunkKind,
     /// Its beginning, at most [`LINE_BYTES`].
@@ -32,17 +36,26 @@ pub(crate) struct Line<'a> {
 /// Which lines are still to come when a line has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ahead {
-    /// The number of the next line that begins.
+    /// The order of the next line that begins.
     pub(crate) next: u64,
-    /// The line that the other stream has begun.
+    /// The first line that another stream has begun.
     pub(crate) open: Option<u64>,
 }
 
 impl Ahead {
     /// Whether a line up to this one is still to come.
-    pub(crate) fn any_up_to(&self, number: u64) -> bool {
-        self.next <= number || self.open.is_some_and(|open| open <= number)
+    pub(crate) fn any_up_to(&self, order: u64) -> bool {
+        self.next <= order || self.open.is_some_and(|open| open <= order)
     }
+}
+
+/// Which lines are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineScope {
+    /// Those of the eval's own output: the order of a line is its number.
+    Own,
+    /// All that is shown of an eval, its value and error too.
+    Shown,
 }
 
 /// What is done with each line; lines come in the order in which they end.
@@ -53,6 +66,7 @@ pub(crate) fn each_line(
     reader: &Reader,
     from: Offset,
     to: Offset,
+    scope: LineScope,
     sink: &mut LineSink<'_>,
 ) -> Result<Option<u64>, SpoolError> {
     let mut splitter = Splitter::default();
@@ -60,31 +74,62 @@ pub(crate) fn each_line(
     let mut offset = 0;
     for record in reader.records(from, Some(to)) {
         let Some(record) = usable(record)? else { continue };
-        if !record.kind.is_own_output() {
+        let (kind, is_own) = (record.kind, record.kind.is_own_output());
+        if !is_own && scope == LineScope::Own {
             continue;
         }
-        if let Some(bytes) = payload(reader, &record)?
-            && splitter.feed(record.kind, offset, &bytes, sink).is_break()
-        {
-            return Ok(None);
+        if let Some(bytes) = payload(reader, &record)? {
+            let fed = match kind.is_stream() {
+                true => splitter.feed(kind, offset, &bytes, sink),
+                false => match item_text(kind, &bytes) {
+                    Some(text) => splitter.item(kind, offset, &text, sink),
+                    None => ControlFlow::Continue(()),
+                },
+            };
+            if fed.is_break() {
+                return Ok(None);
+            }
         }
-        offset += u64::from(record.len);
+        offset += if is_own { u64::from(record.len) } else { 0 };
     }
     Ok(splitter.finish(sink).is_continue().then_some(splitter.begun))
 }
 
-/// Splits two streams into lines, as they come.
+/// Splits streams into lines, as they come.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
     /// How many lines have begun.
     begun: u64,
-    out: Option<Open>,
-    err: Option<Open>,
+    /// How many of them are the eval's own output.
+    own: u64,
+    /// How many of them are background output.
+    background: u64,
+    /// The line that each stream has begun.
+    open: [Option<Open>; STREAMS],
+}
+
+/// Stdout and stderr, of the eval and in the background.
+const STREAMS: usize = 4;
+
+/// The place of a stream among the open lines.
+fn place(kind: ChunkKind) -> usize {
+    match kind {
+        ChunkKind::Err => 1,
+        ChunkKind::BackgroundOut => 2,
+        ChunkKind::BackgroundErr => 3,
+        ChunkKind::Out
+        | ChunkKind::Value
+        | ChunkKind::Error
+        | ChunkKind::Display
+        | ChunkKind::Status
+        | ChunkKind::Report => 0,
+    }
 }
 
 /// A line that has not ended.
 #[derive(Debug)]
 struct Open {
+    order: u64,
     number: u64,
     offset: u64,
     kind: ChunkKind,
@@ -100,8 +145,8 @@ impl Open {
     }
 
     fn line(&self) -> Line<'_> {
-        let Open { number, offset, kind, ref bytes, len } = *self;
-        Line { number, offset, kind, bytes, len }
+        let Open { order, number, offset, kind, ref bytes, len } = *self;
+        Line { order, number, offset, kind, bytes, len }
     }
 }
 
@@ -113,57 +158,91 @@ impl Splitter {
         mut bytes: &[u8],
         sink: &mut LineSink<'_>,
     ) -> ControlFlow<()> {
+        let place = place(kind);
         while !bytes.is_empty() {
             let end = memchr(b'\n', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
-            let (mine, other) = match kind {
-                ChunkKind::Err => (&mut self.err, &self.out),
-                _ => (&mut self.out, &self.err),
-            };
-            let other = other.as_ref().map(|open| open.number);
+            let mine = self.open[place].take();
             if mine.is_none() {
-                self.begun += 1;
+                self.begin(kind);
             }
-            let ahead = Ahead { next: self.begun + 1, open: other };
-            match (mine.take(), end) {
+            let (order, number) =
+                (self.begun, if kind.is_background() { self.background } else { self.own });
+            let ahead = self.ahead();
+            match (mine, end) {
                 // Most lines are whole in one record, and need no copy.
                 (None, Some(_)) => {
                     let len = piece.len() as u64;
                     let bytes = &piece[..piece.len().min(LINE_BYTES)];
-                    sink(Line { number: self.begun, offset, kind, bytes, len }, ahead)?;
+                    sink(Line { order, number, offset, kind, bytes, len }, ahead)?;
                 }
                 (None, None) => {
-                    let number = self.begun;
-                    let open =
-                        mine.insert(Open { number, offset, kind, bytes: Vec::new(), len: 0 });
+                    let mut open = Open { order, number, offset, kind, bytes: Vec::new(), len: 0 };
                     open.push(piece);
+                    self.open[place] = Some(open);
                 }
                 (Some(mut open), Some(_)) => {
                     open.push(piece);
                     sink(open.line(), ahead)?;
                 }
-                (Some(open), None) => mine.insert(open).push(piece),
+                (Some(mut open), None) => {
+                    open.push(piece);
+                    self.open[place] = Some(open);
+                }
             }
             let taken = end.map_or(bytes.len(), |end| end + 1);
             bytes = &bytes[taken..];
-            offset += taken as u64;
+            // Only the eval's own bytes are counted by offsets.
+            offset += if kind.is_own_output() { taken as u64 } else { 0 };
         }
         ControlFlow::Continue(())
     }
 
-    /// The lines that have not ended, in the order of their numbers.
+    /// Gives the lines of what is shown as a whole, such as a value.
+    fn item(
+        &mut self,
+        kind: ChunkKind,
+        offset: u64,
+        text: &str,
+        sink: &mut LineSink<'_>,
+    ) -> ControlFlow<()> {
+        for (number, line) in (1..).zip(text.lines()) {
+            self.begun += 1;
+            let bytes = &line.as_bytes()[..line.len().min(LINE_BYTES)];
+            let len = line.len() as u64;
+            sink(Line { order: self.begun, number, offset, kind, bytes, len }, self.ahead())?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A line of this stream begins.
+    fn begin(&mut self, kind: ChunkKind) {
+        self.begun += 1;
+        match kind.is_background() {
+            true => self.background += 1,
+            false => self.own += 1,
+        }
+    }
+
+    /// What is ahead of a line that has just ended.
+    fn ahead(&self) -> Ahead {
+        let open = self.open.iter().flatten().map(|open| open.order).min();
+        Ahead { next: self.begun + 1, open }
+    }
+
+    /// The lines that have not ended, in the order of their beginning.
     pub(crate) fn open(&self) -> Vec<Line<'_>> {
-        let mut open: Vec<Line<'_>> = self.out.iter().chain(&self.err).map(Open::line).collect();
-        open.sort_by_key(|line| line.number);
+        let mut open: Vec<Line<'_>> = self.open.iter().flatten().map(Open::line).collect();
+        open.sort_by_key(|line| line.order);
         open
     }
 
     /// Gives the lines that never ended.
     fn finish(&mut self, sink: &mut LineSink<'_>) -> ControlFlow<()> {
-        let mut open: Vec<Open> = self.out.take().into_iter().chain(self.err.take()).collect();
-        open.sort_by_key(|open| open.number);
+        let mut open: Vec<Open> = self.open.iter_mut().filter_map(Option::take).collect();
+        open.sort_by_key(|open| open.order);
         for (at, line) in open.iter().enumerate() {
-            let other = open.get(at + 1).map(|open| open.number);
+            let other = open.get(at + 1).map(|open| open.order);
             sink(line.line(), Ahead { next: self.begun + 1, open: other })?;
         }
         ControlFlow::Continue(())

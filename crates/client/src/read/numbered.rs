@@ -7,7 +7,7 @@ use stead_protocol::{EvalId, Offset, SessionName};
 use stead_spool::{Reader, SpoolError};
 
 use crate::eval::wait;
-use crate::read::lines::{Ahead, Line, each_line};
+use crate::read::lines::{Ahead, Line, LineScope, each_line};
 use crate::read::search::EvalOrder;
 use crate::show::shown::{beginning, shown};
 use crate::{Client, ClientError, Hit};
@@ -51,7 +51,7 @@ impl Client {
             .map_err(ClientError::spool(&id.session))
     }
 
-    /// Reads the last `count` lines that evals of a session wrote, at most `budget` characters.
+    /// Reads the last `count` lines that evals of a session wrote or showed, at most `budget` characters.
     pub fn last_lines(
         &self,
         name: &SessionName,
@@ -90,7 +90,7 @@ fn by_number(
 ) -> Result<NumberedLines, SpoolError> {
     let mut kept = KeptLines::default();
     let (mut to, mut next) = (to, None);
-    let total = each_line(reader, start, end, &mut |line, ahead| {
+    let total = each_line(reader, start, end, LineScope::Own, &mut |line, ahead| {
         if (from..=to).contains(&line.number) {
             kept.insert(id, &line, budget);
             // Earlier lines are dropped for later ones, because an earlier line can be the last to end.
@@ -122,12 +122,12 @@ fn last_of(
     at_least_one: bool,
 ) -> Result<(Vec<Hit>, bool), SpoolError> {
     let mut count = |_: Line<'_>, _: Ahead| ControlFlow::Continue(());
-    let total = each_line(reader, start, end, &mut count)?.unwrap_or_default();
+    let total = each_line(reader, start, end, LineScope::Shown, &mut count)?.unwrap_or_default();
     let first = total.saturating_sub(left.lines) + 1;
     let mut kept = KeptLines::default();
     let mut cut = false;
-    each_line(reader, start, end, &mut |line, _| {
-        if line.number >= first {
+    each_line(reader, start, end, LineScope::Shown, &mut |line, _| {
+        if line.order >= first {
             kept.insert(id, &line, left.chars);
             while kept.chars > left.chars && kept.lines.len() > usize::from(at_least_one) {
                 kept.chars -= kept.lines.pop_first().map_or(0, |(_, hit)| hit.cost());
@@ -139,7 +139,7 @@ fn last_of(
     Ok((kept.lines.into_values().collect(), cut))
 }
 
-/// Lines by number, and how many characters they take.
+/// Lines in their order, and how many characters they take.
 #[derive(Debug, Default)]
 struct KeptLines {
     lines: BTreeMap<u64, Hit>,
@@ -149,10 +149,9 @@ struct KeptLines {
 impl KeptLines {
     fn insert(&mut self, id: &EvalId, line: &Line<'_>, max: usize) {
         let text = beginning(&shown(line), line, max);
-        let Line { number, offset, kind, .. } = *line;
-        let hit = Hit { id: id.clone(), line: number, offset, kind, text, matched: false };
+        let hit = Hit::new(id, line, text, false);
         self.chars += hit.cost();
-        self.lines.insert(number, hit);
+        self.lines.insert(hit.order, hit);
     }
 }
 

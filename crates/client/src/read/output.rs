@@ -34,7 +34,7 @@ pub enum Part {
         /// At most so many.
         limit: Option<u64>,
     },
-    /// The last lines of its own output.
+    /// The last lines of its output, with values and errors in their places.
     Tail {
         /// How many.
         lines: usize,

@@ -70,8 +70,8 @@ pub(crate) fn limited(reader: &Reader, span: Span, limit: u64) -> Result<Content
     Ok(Content { head, offset: span.base, total_bytes, ..Content::default() })
 }
 
-/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them, and an error that stands
-/// among them: the last lines are mostly read to see what went wrong.
+/// Reads the last `lines` lines of an eval's output, at most `budget` bytes of them, and the values, errors and reports that
+/// stand among them: the last lines are mostly read to see what came of the eval.
 pub(crate) fn tail(
     reader: &Reader,
     from: Offset,
@@ -83,11 +83,13 @@ pub(crate) fn tail(
     let (mut seen, mut size, mut ends) = (0, 0, 0);
     for record in reader.records_back(from, to) {
         let Some(record) = usable(record)? else { continue };
-        if !record.kind.is_own_output() && record.kind != ChunkKind::Error {
+        let is_result =
+            matches!(record.kind, ChunkKind::Value | ChunkKind::Error | ChunkKind::Report);
+        if !record.kind.is_stream() && !is_result {
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
-        if record.kind == ChunkKind::Error {
+        if is_result {
             size += bytes.len();
             chunks.push(Chunk { kind: record.kind, bytes });
             if size >= budget {
@@ -387,11 +389,17 @@ mod tests {
     #[test]
     fn o6_a_tail_is_its_last_lines() {
         let (_dir, reader, end) = spool(100);
-        let last = |lines| text(&tail(&reader, Offset(0), end, lines, 10_000).unwrap());
+        let last = |lines| {
+            let mut content = tail(&reader, Offset(0), end, lines, 10_000).unwrap();
+            let value = content.head.pop_if(|chunk| chunk.kind == ChunkKind::Value);
+            assert_eq!(value.is_some(), lines > 0);
+            text(&content)
+        };
         assert_eq!(last(0), "");
         assert_eq!(last(1), "0000099\n");
         assert_eq!(last(2), "0000098\n0000099\n");
-        assert_eq!(last(1000).lines().count(), 100);
+        assert_eq!(last(100).lines().next(), Some("0000000"));
+        assert_eq!(last(1000).lines().count(), 101);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
 use crate::eval::wait;
 use crate::read::gather::{Bounds, Gather};
-use crate::read::lines::each_line;
+use crate::read::lines::{Line, LineScope, each_line};
 use crate::read::pattern;
 use crate::show::shown::shown;
 use crate::{Client, ClientError};
@@ -40,16 +40,18 @@ pub struct SearchOptions {
     pub max_chars: usize,
 }
 
-/// A line of output.
+/// A line of what an eval wrote or showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// The eval that wrote it.
+    /// The eval.
     pub id: EvalId,
-    /// Its number, from 1.
+    /// Its place among all lines of the eval, from 1.
+    pub order: u64,
+    /// Its number, from 1: in the eval's own output, in background output, or in the value or error that it is of.
     pub line: u64,
-    /// Where it begins in the eval's own output.
+    /// Where it begins in the eval's own output, or where that stood when a line of something else came.
     pub offset: u64,
-    /// The stream it was written to.
+    /// The stream it was written to, or what it is of.
     pub kind: ChunkKind,
     /// What it says, clean and without its end; cut to some 400 characters around the match.
     pub text: String,
@@ -58,6 +60,30 @@ pub struct Hit {
 }
 
 impl Hit {
+    pub(crate) fn new(id: &EvalId, line: &Line<'_>, text: String, matched: bool) -> Self {
+        let Line { order, number, offset, kind, .. } = *line;
+        Hit { id: id.clone(), order, line: number, offset, kind, text, matched }
+    }
+
+    /// Whether this line comes right after that one.
+    pub fn follows(&self, last: &Hit) -> bool {
+        self.id == last.id && last.order + 1 == self.order
+    }
+
+    /// What it is of, in the words of chunks in JSON (SPEC C-4).
+    pub fn source(&self) -> &'static str {
+        match self.kind {
+            ChunkKind::Out => "out",
+            ChunkKind::Err => "err",
+            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => "background",
+            ChunkKind::Value => "value",
+            ChunkKind::Error => "error",
+            ChunkKind::Display => "display",
+            ChunkKind::Status => "status",
+            ChunkKind::Report => "report",
+        }
+    }
+
     /// How many characters it takes in a reply.
     pub(crate) fn cost(&self) -> usize {
         self.text.chars().count() + 1
@@ -80,7 +106,8 @@ pub struct Matches {
 }
 
 impl Client {
-    /// Searches what one eval or all evals of a session wrote to stdout and stderr.
+    /// Searches what one eval or all evals of a session wrote and showed: output, background output that came with it, values,
+    /// errors, reports, and displays that are text.
     ///
     /// A line is searched as it is shown, at most its first MiB. What a running eval has written so
     /// far is searched too.
@@ -215,7 +242,7 @@ impl SearchRun<'_> {
             at_least_one: self.shown == 0,
         };
         let mut gather = Gather::new(id, bounds);
-        let lines = each_line(reader, from, to, &mut |line, ahead| {
+        let lines = each_line(reader, from, to, LineScope::Shown, &mut |line, ahead| {
             let text = shown(&line);
             gather.line(&line, &text, self.regex.find(&text).map(|found| found.range()), ahead);
             ControlFlow::Continue(())
@@ -234,7 +261,7 @@ impl SearchRun<'_> {
 mod tests {
     use std::fs;
 
-    use stead_protocol::ChunkKind::{BackgroundOut, Err, Out, Value};
+    use stead_protocol::ChunkKind::{BackgroundOut, Err, Error, Out, Value};
     use stead_spool::{Options, Spool};
 
     use super::*;
@@ -282,7 +309,7 @@ mod tests {
     const WHOLE: u64 = 32 << 20;
 
     #[test]
-    fn o6_only_the_evals_own_output_is_searched_and_counted() {
+    fn o6_all_that_an_eval_shows_is_searched_and_counted() {
         let (dir, end) = spool(
             WHOLE,
             &[
@@ -290,13 +317,28 @@ mod tests {
                 (Out, b"a nee"),
                 (Err, b"needle 1\n"),
                 (Out, b"dle 2\n"),
-                (Value, br#"{"text":"needle","type":"str"}"#),
+                (Value, br#"{"text":"a\nneedle","type":"str"}"#),
+                (Error, br#"{"name":"E","message":"m","traceback":"File\n\nneedle"}"#),
             ],
         );
         let found = search(&dir, end, "needle", 0);
-        assert_eq!(lines(&found), [(1, 0, "a needle 2"), (2, 5, "needle 1")]);
-        assert_eq!((found.matches, found.lines), (2, 2));
-        assert_eq!(found.hits[1].kind, Err);
+        // The numbers and offsets of the eval's own output do not depend on what stands between its lines.
+        assert_eq!(
+            lines(&found),
+            [
+                (1, 0, "late needle"),
+                (1, 0, "a needle 2"),
+                (2, 5, "needle 1"),
+                (2, 20, "needle"),
+                (3, 20, "needle")
+            ]
+        );
+        assert_eq!((found.matches, found.lines), (5, 8));
+        let sources: Vec<_> = found.hits.iter().map(Hit::source).collect();
+        assert_eq!(sources, ["background", "out", "err", "value", "error"]);
+        // Lines around a match are those that are shown around it.
+        let around = search(&dir, end, "^File$", 1);
+        assert_eq!(lines(&around), [(2, 20, "needle"), (1, 20, "File"), (2, 20, "")]);
     }
 
     #[test]

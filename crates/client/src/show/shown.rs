@@ -3,13 +3,31 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use stead_protocol::{ChunkKind, is_markup};
+
 use crate::read::lines::Line;
+use crate::show::page::{self, PageItem};
 
 /// Most characters of a line in a search's result.
 pub(crate) const HIT_CHARS: usize = 400;
 
 /// How many characters before a match are shown, if the line is too long to be shown whole.
 const BEFORE_MATCH: usize = HIT_CHARS / 4;
+
+/// The text of a record that is shown as a whole: a value, an error, a report, or a display that is text.
+pub(crate) fn item_text(kind: ChunkKind, bytes: &[u8]) -> Option<String> {
+    match page::other(kind, bytes) {
+        PageItem::Value(value) => Some(value.text),
+        PageItem::Error(error) => Some(match (error.traceback, error.message.as_str()) {
+            (Some(traceback), _) => traceback,
+            (None, "") => error.name,
+            (None, message) => format!("{}: {message}", error.name),
+        }),
+        PageItem::Display(display) => display.data.filter(|_| !is_markup(&display.mime)),
+        PageItem::Report(text) => Some(text),
+        PageItem::Text { .. } | PageItem::Status(_) | PageItem::Gap(_) => None,
+    }
+}
 
 /// The line as text: this is searched, and this is shown.
 pub(crate) fn shown<'a>(line: &Line<'a>) -> Cow<'a, str> {
@@ -96,12 +114,10 @@ fn is_cut_off(line: &Line<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stead_protocol::ChunkKind;
-
     use super::*;
 
     fn line(bytes: &[u8], len: usize) -> Line<'_> {
-        Line { number: 1, offset: 0, kind: ChunkKind::Out, bytes, len: len as u64 }
+        Line { order: 1, number: 1, offset: 0, kind: ChunkKind::Out, bytes, len: len as u64 }
     }
 
     fn text(bytes: &[u8], len: usize) -> String {

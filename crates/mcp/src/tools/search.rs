@@ -23,10 +23,14 @@ pub(super) fn found(target: &Target, found: &Matches) -> String {
     }
     if let Some(first) = found.hits.iter().find(|hit| hit.matched) {
         let (id, offset) = (&first.id, first.offset);
-        let _ = write!(
-            text,
-            "; read around the first: output {{\"id\":\"{id}\",\"offset\":{offset},\"limit\":4000}}"
-        );
+        let _ = match first.kind.is_own_output() {
+            true => write!(
+                text,
+                "; read around the first: output {{\"id\":\"{id}\",\"offset\":{offset},\"limit\":4000}}"
+            ),
+            // Values and errors have no place among the bytes that offsets count.
+            false => write!(text, "; all of it: output {{\"id\":\"{id}\",\"offset\":0}}"),
+        };
     }
     text.push(']');
     text
@@ -48,8 +52,7 @@ fn hits(hits: &[Hit], with_id: bool) -> String {
     let mut text = String::new();
     let mut before: Option<&Hit> = None;
     for hit in hits {
-        let follows = before.is_none_or(|last| last.id == hit.id && last.line + 1 == hit.line);
-        if !follows {
+        if before.is_some_and(|last| !hit.follows(last)) {
             text.push_str("--\n");
         }
         line(&mut text, hit, with_id, if hit.matched { ':' } else { '-' });
@@ -61,6 +64,10 @@ fn hits(hits: &[Hit], with_id: bool) -> String {
 /// One line as `grep -n` shows it; it begins with a number or an id, so it cannot look like ours.
 fn line(text: &mut String, hit: &Hit, with_id: bool, mark: char) {
     let id = if with_id { format!("{}:", hit.id) } else { String::new() };
-    let stream = if hit.kind == ChunkKind::Err { "stderr" } else { "" };
-    let _ = writeln!(text, "{id}{}{stream}{mark}{}", hit.line, hit.text);
+    let source = match hit.kind {
+        ChunkKind::Out => "",
+        ChunkKind::Err => "stderr",
+        _ => hit.source(),
+    };
+    let _ = writeln!(text, "{id}{}{source}{mark}{}", hit.line, hit.text);
 }

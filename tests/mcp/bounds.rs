@@ -71,6 +71,72 @@ fn o5_no_reply_is_longer_than_it_may_be() {
 }
 
 #[test]
+fn o5_a_reply_keeps_to_few_characters_and_its_last_line_is_whole() {
+    let (_env, mut server) = served();
+    server.call(
+        "eval",
+        json!({"code": "1", "session": "a-session-of-another-name", "language": "python"}),
+    );
+    let names = "{'name_number_%d' % i + 'x' * 60: 'v' * i for i in range(40)}";
+    let codes = [
+        "import sys\nfor i in range(400): print('out', i); print('err', i, file=sys.stderr)",
+        "print('x' * 5000)\n['y'] * 5000",
+        "def f(n): return f(n - 1) if n else {}['missing ' * 200]\nf(20)",
+        "raise ValueError('z' * 5000)",
+        &format!("globals().update({names})\nprint('o' * 300)"),
+        "import no_such_module_of_a_very_long_name_indeed_which_is_not_installed",
+        "class D:\n def _repr_markdown_(self): return 'm ' * 5000\nD()",
+        "print('q' * 400)\ninput('Really? ' * 100)",
+    ];
+    let ends = |reply: &crate::reply::Reply, call: &str, most: usize| {
+        let length = reply.text.chars().count();
+        assert!(length <= most.max(500), "{call}: {length} of {most} characters\n{}", reply.text);
+        assert!(reply.closing().starts_with("[py:"), "{call}: {}", reply.text);
+    };
+    for code in codes {
+        for most in [1, 200, 500, 600, 900, 1500] {
+            let reply = server.call("eval", json!({"code": code, "max_chars": most}));
+            ends(&reply, code, most);
+            let id = reply.id();
+            if code.contains("input(") {
+                reply.contains("waits for input, prompt \"");
+                reply.contains(&format!("answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}"));
+                server.call("control", json!({"target": id, "action": "interrupt"}));
+            }
+            for arguments in [
+                json!({"id": id, "offset": 0}),
+                json!({"id": id, "tail": 100}),
+                json!({"id": id, "code": true}),
+                json!({"id": id, "grep": ".", "context": 2}),
+                json!({"session": "py", "grep": "."}),
+                json!({"session": "py", "tail": 100}),
+            ] {
+                let mut arguments = arguments;
+                arguments["max_chars"] = json!(most);
+                ends(&server.call("output", arguments.clone()), &arguments.to_string(), most);
+            }
+        }
+    }
+    // What a search does not show is counted.
+    let found =
+        server.call("output", json!({"id": "py:1", "grep": "out", "context": 0, "max_chars": 500}));
+    let shown = found.body().lines().filter(|line| *line != "--").count();
+    found.contains(&format!(
+        "[py:1 400 matches in 800 lines, {} not shown; read around",
+        400 - shown
+    ));
+    assert!(shown > 5, "{}", found.text);
+    // The last lines are the ones that are kept.
+    let last = server
+        .call("output", json!({"session": "a-session-of-another-name", "tail": 1, "max_chars": 1}));
+    last.expect("a-session-of-another-name:1:1value:1\n[a-session-of-another-name: last 1 line]");
+    let wrong = json!({"code": "1", "session": "x".repeat(5000), "max_chars": 300});
+    let wrong = server.call("eval", wrong);
+    assert!(wrong.failed && wrong.text.chars().count() <= 500, "{}", wrong.text);
+    assert!(wrong.text.starts_with("[bad_request: "), "{}", wrong.text);
+}
+
+#[test]
 fn o5_a_long_list_of_sessions_begins_with_those_that_live_and_goes_on() {
     let (env, mut server) = served();
     server.call("eval", json!({"code": "1", "session": "old", "language": "python"}));

@@ -50,21 +50,31 @@ impl Answer {
 
     /// A call that could not be carried out, and what to do about it.
     pub(crate) fn failure(error: &WireError) -> Self {
-        let message = cut(&one_line(&error.message), MESSAGE_CHARS);
-        let mut text = format!("[{}: {message}]", error.code.as_str());
-        if let Some(hint) = &error.hint {
+        Answer::failure_in(error, usize::MAX)
+    }
+
+    /// The same in at most `room` characters: the code is whole, and the message leaves half of the room to the hint.
+    fn failure_in(error: &WireError, room: usize) -> Self {
+        let (code, hint) = (error.code.as_str(), error.hint.as_deref().map(one_line));
+        // The brackets, a colon, the word in front of the hint and the marks of two cuts.
+        let room = room.saturating_sub(code.len() + "[: ]\nhint: ……".chars().count());
+        let least = hint.as_ref().map_or(0, |hint| hint.chars().count().min(room / 2));
+        let message = cut(&one_line(&error.message), (room - least).min(MESSAGE_CHARS));
+        let left = room.saturating_sub(message.chars().count());
+        let mut text = format!("[{code}: {message}]");
+        if let Some(hint) = &hint {
             text.push_str("\nhint: ");
-            text.push_str(&cut(&one_line(hint), MESSAGE_CHARS));
+            text.push_str(&cut(hint, left.min(MESSAGE_CHARS)));
         }
         Answer { failed: true, ..Answer::text(text) }
     }
-}
 
-impl From<Result<Answer, ClientError>> for Answer {
-    fn from(result: Result<Answer, ClientError>) -> Self {
+    /// What became of a call, in at most `room` characters if it could not be carried out.
+    pub(crate) fn of(result: Result<Answer, ClientError>, room: usize) -> Self {
         result.unwrap_or_else(|error| {
             let hint = next_call(&error);
-            Answer::failure(&WireError { hint, ..WireError::new(error.code(), error.message()) })
+            let error = WireError { hint, ..WireError::new(error.code(), error.message()) };
+            Answer::failure_in(&error, room)
         })
     }
 }

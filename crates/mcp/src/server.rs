@@ -135,7 +135,7 @@ impl Server {
             Ok(Some(view)) => call.reply(self, &view),
             // The host exited before it took the code.
             Ok(None) => call.run(self, watch),
-            Err(error) => Err(error).into(),
+            Err(error) => Answer::of(Err(error), call.room()),
         }
     }
 }

@@ -6,7 +6,7 @@ use stead_client::{EvalStatus, EvalView, unrecorded_text};
 use stead_protocol::{EndReason, EvalId, EvalSeq, Outcome, SessionName, TimeoutStep};
 
 use crate::hints;
-use crate::text::{one_line, quoted};
+use crate::text::{Detail, cut, one_line, quoted_of};
 
 /// How long a read that the text recommends waits.
 const NEXT_WAIT_MS: u64 = 30_000;
@@ -32,12 +32,19 @@ impl fmt::Display for ReadOn<'_> {
 }
 
 /// Where an eval stands, unless it simply ran to its end.
-pub(crate) fn standing_of(text: &mut String, view: &EvalView, id: &EvalId) {
-    let _ = standing(text, view, &Id(&id.session, id.seq));
+pub(crate) fn standing_of(text: &mut String, view: &EvalView, id: &EvalId, detail: Detail) {
+    let _ = standing(text, view, &Id(&id.session, id.seq), detail);
 }
 
 /// Where the eval stands, unless it simply ran to its end.
-pub(crate) fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
+pub(crate) fn standing(
+    text: &mut String,
+    view: &EvalView,
+    id: &Id<'_>,
+    detail: Detail,
+) -> fmt::Result {
+    let quoted = |text: &str| quoted_of(text, detail.quoted);
+    let told = |reason: &str| cut(&one_line(reason), detail.reason);
     if view.error().is_some_and(|error| error.incomplete) {
         return write!(text, " error: the code is incomplete, none of it has run");
     }
@@ -67,33 +74,33 @@ pub(crate) fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::
         },
         EvalStatus::Ended => match &view.outcome {
             Some(Outcome::Ended { reason: reason @ EndReason::RolledBack { .. } }) => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 return write!(text, " ended: {why}; the session goes on with its earlier state");
             }
             Some(Outcome::NotRun { reason: reason @ EndReason::RolledBack { .. } }) => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 return write!(
                     text,
                     " did not run: {why}; the session goes on with its earlier state"
                 );
             }
             Some(Outcome::Ended { reason }) if view.restored.is_some() => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 return write!(text, " {why}; the session goes on");
             }
             Some(Outcome::Ended { reason }) => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 return write!(text, " session ended: {why}; the next eval starts fresh");
             }
             Some(Outcome::NotRun { reason }) if view.restored.is_some() => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 return write!(text, " did not run: {why}; the session goes on");
             }
             Some(Outcome::NotRun { reason }) => {
-                let why = one_line(&reason.to_string());
+                let why = told(&reason.to_string());
                 write!(text, " did not run, the session had ended: {why}")?;
                 if let EndReason::LaunchFailed { trouble: Some(trouble), .. } = reason {
-                    write!(text, "; {}", one_line(&hints::after_start(Some(trouble))))?;
+                    write!(text, "; {}", told(&hints::after_start(Some(trouble))))?;
                 }
                 return Ok(());
             }
@@ -101,7 +108,7 @@ pub(crate) fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::
         },
         EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {
             let why = unrecorded_text(view.unrecorded.as_deref().unwrap_or_default());
-            return write!(text, " {}; read on: {}", one_line(&why), ReadOn(id));
+            return write!(text, " {}; read on: {}", told(&why), ReadOn(id));
         }
         EvalStatus::Partial | EvalStatus::Running => {
             text.push_str(if view.paused {

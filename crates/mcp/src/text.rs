@@ -13,14 +13,12 @@ use stead_protocol::{By, Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, is_
 use crate::habits;
 use crate::standing::{Id, standing};
 
-/// How much is told of how one of them differs.
-const DIFFERENCE_CHARS: usize = 200;
-/// How many changed names are listed.
-const CHANGES_SHOWN: usize = 12;
-/// How much of a prompt is shown.
-const PROMPT_CHARS: usize = 200;
+/// How much of a text in quotes is shown.
+const QUOTED_CHARS: usize = 200;
 /// How much of a note is shown.
 pub(crate) const NOTE_CHARS: usize = 800;
+/// How much of a name or a type is shown.
+const WORD_CHARS: usize = 80;
 /// Evals that ran at least this long tell how long.
 const LONG_MS: u64 = 1000;
 
@@ -37,6 +35,64 @@ pub(crate) struct Aside<'a> {
     pub(crate) own: Option<&'a By>,
     /// What others did before the eval.
     pub(crate) meanwhile: &'a str,
+    /// The words around the eval.
+    pub(crate) frame: Frame<'a>,
+}
+
+/// Words of a tool around the reply about an eval.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Frame<'a> {
+    /// Lines before everything else, with their ends.
+    pub(crate) before: &'a str,
+    /// The next call, in the last line.
+    pub(crate) next: Option<&'a str>,
+}
+
+/// How much a reply says beside the output; all numbers are of characters unless they say otherwise. The id, where the eval
+/// stands and the call that reads on are in every reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Detail {
+    /// Of a note or a hint.
+    note: usize,
+    /// How many notes.
+    notes: usize,
+    /// Of why something happened.
+    pub(crate) reason: usize,
+    /// How many changed names.
+    changes: usize,
+    /// Of how one of them differs.
+    difference: usize,
+    /// Of a name or a type.
+    word: usize,
+    /// Of a prompt, a path, or the name of a sender.
+    pub(crate) quoted: usize,
+}
+
+impl Detail {
+    /// All that is worth saying.
+    pub(crate) const FULL: Detail = Detail {
+        note: NOTE_CHARS,
+        notes: usize::MAX,
+        reason: 2_000,
+        changes: 12,
+        difference: 200,
+        word: WORD_CHARS,
+        quoted: QUOTED_CHARS,
+    };
+    /// From all to the least: a call that wants few characters gets the first that fits.
+    pub(crate) const LEVELS: [Detail; 3] = [
+        Detail::FULL,
+        Detail {
+            note: 200,
+            notes: 3,
+            reason: 200,
+            changes: 4,
+            difference: 40,
+            word: 40,
+            quoted: 60,
+        },
+        Detail { note: 60, notes: 1, reason: 60, changes: 0, difference: 0, word: 20, quoted: 20 },
+    ];
 }
 
 impl Aside<'_> {
@@ -58,24 +114,30 @@ pub(crate) fn eval(
     view: &EvalView,
     page: &Page,
     aside: &Aside<'_>,
+    detail: Detail,
     announce: &mut Announce<'_>,
 ) -> String {
-    let mut text = body(view, page, announce);
-    for notice in &view.notices {
-        let _ = writeln!(text, "[note: {}]", cut(&one_line(notice), NOTE_CHARS));
+    let mut text = String::with_capacity(USUAL_BYTES);
+    text.push_str(aside.frame.before);
+    body(&mut text, view, page, announce);
+    for notice in view.notices.iter().take(detail.notes) {
+        let _ = writeln!(text, "[note: {}]", cut(&one_line(notice), detail.note));
+    }
+    let more = view.notices.len().saturating_sub(detail.notes);
+    if more > 0 {
+        let _ = writeln!(text, "[note: {} left out]", counted(more as u64, "note", "notes"));
     }
     if let Some(hint) = habits::hint(view) {
-        let _ = writeln!(text, "[hint: {}]", cut(&one_line(&hint), NOTE_CHARS));
+        let _ = writeln!(text, "[hint: {}]", cut(&one_line(&hint), detail.note));
     }
     text.push('[');
-    closing(&mut text, view, page, aside);
+    closing(&mut text, view, page, aside, detail);
     text.push(']');
     text
 }
 
 /// What an eval wrote and showed, in order.
-pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
-    let mut text = String::with_capacity(USUAL_BYTES);
+fn body(text: &mut String, view: &EvalView, page: &Page, announce: &mut Announce<'_>) {
     let mut stream = TextStream::Out;
     let mut items = page.items.iter().enumerate().peekable();
     while let Some((index, item)) = items.next() {
@@ -84,7 +146,7 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
             PageItem::Text { kind, text: written } => {
                 let next = TextStream::of(*kind);
                 if next != stream {
-                    end_line(&mut text);
+                    end_line(text);
                     text.push_str(next.mark());
                     stream = next;
                 }
@@ -95,37 +157,36 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
                 ) {
                     whole.to_mut().push_str(more);
                 }
-                guard(&mut text, &whole);
+                guard(text, &whole);
             }
             PageItem::Value(value) => {
-                leave(&mut text, &mut stream);
-                cut_lines(&mut text, &value.text, mark);
+                leave(text, &mut stream);
+                cut_lines(text, &value.text, mark);
             }
             PageItem::Error(error) => {
                 let (before, shown) = error_text(error);
                 let mark = mark.map(|mark| before + mark.start..before + mark.end);
-                cut_lines(&mut text, &shown, mark);
+                cut_lines(text, &shown, mark);
             }
             PageItem::Display(display) => {
-                leave(&mut text, &mut stream);
-                display_text(&mut text, display, mark, announce);
+                leave(text, &mut stream);
+                display_text(text, display, mark, announce);
             }
             PageItem::Report(report) => {
-                leave(&mut text, &mut stream);
-                cut_lines(&mut text, report, mark);
+                leave(text, &mut stream);
+                cut_lines(text, report, mark);
             }
             PageItem::Status(status) => {
-                end_line(&mut text);
+                end_line(text);
                 let _ = writeln!(text, "[note: {}]", one_line(status));
             }
             PageItem::Gap(gap) => {
-                end_line(&mut text);
+                end_line(text);
                 let _ = writeln!(text, "[{}]", gap_text(gap, view));
             }
         }
     }
-    end_line(&mut text);
-    text
+    end_line(text);
 }
 
 /// Ends a stream's text, so that a value is not taken for a part of it.
@@ -212,7 +273,7 @@ fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
 }
 
 /// The last line of a reply, without its brackets.
-fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
+fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>, detail: Detail) {
     if let (Some(sent), Some(id)) = (&view.unanswered, view.id_text()) {
         let pid = sent.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
         let _ = write!(
@@ -238,72 +299,88 @@ fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
     if let Some(took) = view.duration_ms.filter(tells_time) {
         let _ = write!(text, " {}", seconds(took));
     }
-    let _ = standing(text, view, &id);
+    let _ = standing(text, view, &id, detail);
     if let Some(changed) = &view.changed {
-        changes(text, changed);
+        changes(text, changed, detail);
     }
     // Code begins in the namespace `user`, so only another namespace is news.
     if let Some(ns) = view.ns.as_deref().filter(|ns| *ns != "user") {
-        let _ = write!(text, " ns {}", word(ns));
+        let _ = write!(text, " ns {}", word_of(ns, detail.word));
     }
-    let by = aside.by(view.by.as_ref());
+    let by = cut(&aside.by(view.by.as_ref()), detail.quoted);
     if !by.is_empty() {
         let _ = write!(text, ";{by}");
     }
-    let by = aside.by(view.interrupted_by.as_ref());
+    let by = cut(&aside.by(view.interrupted_by.as_ref()), detail.quoted);
     if !by.is_empty() {
         let _ = write!(text, "; interrupted{by}");
     }
-    text.push_str(aside.meanwhile);
+    text.push_str(&cut(aside.meanwhile, detail.reason));
     if let Some(offset) = page.next_offset {
         let _ = write!(text, "; more: output {{\"id\":\"{id}\",\"offset\":{offset}}}");
+    }
+    if let Some(next) = aside.frame.next {
+        let _ = write!(text, "; {next}");
     }
 }
 
 /// `+df DataFrame(1000×5) ~x int -y`: new, rebound and gone (SPEC E-13).
-pub(crate) fn changes(text: &mut String, changed: &Changed) {
-    let bound = |sign: char| move |change: &Change| format!(" {sign}{}", named(change));
+pub(crate) fn changes(text: &mut String, changed: &Changed, detail: Detail) {
+    let bound = |sign: char| move |change: &Change| format!(" {sign}{}", named(change, detail));
     let added = changed.added.iter().map(bound('+'));
     let rebound = changed.rebound.iter().map(bound('~'));
-    let gone = changed.removed.iter().map(|name| format!(" -{}", word(name)));
-    text.extend(added.chain(rebound).chain(gone).take(CHANGES_SHOWN));
+    let gone = changed.removed.iter().map(|name| format!(" -{}", word_of(name, detail.word)));
+    text.extend(added.chain(rebound).chain(gone).take(detail.changes));
     let all = changed.added.len() + changed.rebound.len() + changed.removed.len();
-    let more = changed.more as usize + all.saturating_sub(CHANGES_SHOWN);
-    if more > 0 {
-        let _ = write!(text, " and {more} more");
-    }
+    let more = changed.more as usize + all.saturating_sub(detail.changes);
+    let _ = match (more, detail.changes) {
+        (0, _) => Ok(()),
+        (more, 0) => write!(text, " {} changed", counted(more as u64, "name", "names")),
+        (more, _) => write!(text, " and {more} more"),
+    };
 }
 
-fn named(change: &Change) -> String {
-    let detail = match (&change.change, &change.size) {
-        (Some(change), _) => format!("({})", difference(change)),
+fn named(change: &Change, detail: Detail) -> String {
+    let word = |text: &str| word_of(text, detail.word);
+    let about = match (&change.change, &change.size) {
+        (Some(change), _) => format!("({})", difference(change, detail.difference)),
         (None, Some(size)) => format!("({})", word(size)),
         (None, None) => String::new(),
     };
-    format!("{} {}{detail}", word(&change.name), word(&change.type_name))
+    format!("{} {}{about}", word(&change.name), word(&change.type_name))
 }
 
 /// How a frame differs, which has labels of the user's in it: as it is if it could not be taken for anything else.
-fn difference(text: &str) -> String {
+fn difference(text: &str, max: usize) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_.×→+-:,…\"'() ".contains(c);
-    if text.chars().count() <= DIFFERENCE_CHARS && text.chars().all(plain) {
+    if text.chars().count() <= max && text.chars().all(plain) {
         return text.to_owned();
     }
-    quoted(&cut(text, DIFFERENCE_CHARS))
+    quoted(&cut(text, max))
 }
 
 /// A name as it is if it is one, else quoted: user code chooses it.
 pub(crate) fn word(text: &str) -> String {
+    word_of(text, WORD_CHARS)
+}
+
+/// The same with at most so many characters of it.
+fn word_of(text: &str, max: usize) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_.×".contains(c);
-    if !text.is_empty() && text.chars().count() <= 80 && text.chars().all(plain) {
+    if !text.is_empty() && text.chars().count() <= max && text.chars().all(plain) {
         return text.to_owned();
     }
-    quoted(&cut(text, 80))
+    quoted(&cut(text, max))
 }
 
 /// In quotes, on one line, harmless.
 pub(crate) fn quoted(text: &str) -> String {
-    let text = stead_screen::plain(cut(text, PROMPT_CHARS).as_bytes());
+    quoted_of(text, QUOTED_CHARS)
+}
+
+/// The same with at most so many characters of it.
+pub(crate) fn quoted_of(text: &str, max: usize) -> String {
+    let text = stead_screen::plain(cut(text, max).as_bytes());
     serde_json::to_string(&text).unwrap_or_default()
 }
 
@@ -328,15 +405,19 @@ pub(crate) fn length(text: &str, room: usize) -> usize {
     if text.len() <= room { text.len() } else { text.chars().count() }
 }
 
-/// A reply of at most `room` characters, its last line whole: whole lines from its head, and what is
-/// left out.
+/// A reply of at most `room` characters, its last line whole: whole lines from its head, and what is left out. A last line
+/// of ours that is longer is shown alone: an id or a call that is cut is worth nothing.
 pub(crate) fn bounded(text: String, room: usize) -> String {
     if length(&text, room) <= room {
         return text;
     }
     let last = text.rfind('\n').map_or(0, |end| end + 1);
-    let last = if text.len() - last > room / 2 { text.len() } else { last };
     let marker = "[… 0000000000 characters left out]\n".len();
+    let too_long = text[last..].chars().count() + marker > room;
+    if too_long && text[last..].starts_with('[') && text.ends_with(']') {
+        return text[last..].to_owned();
+    }
+    let last = if too_long { text.len() } else { last };
     let left = room.saturating_sub(text[last..].chars().count() + marker);
     let end = text.char_indices().nth(left).map_or(last, |(at, _)| at.min(last));
     let end = text[..end].rfind('\n').map_or(end, |line| line + 1);

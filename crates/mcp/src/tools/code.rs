@@ -5,13 +5,10 @@ use std::fmt::Write;
 use stead_client::{Content, EvalRecord, EvalStatus, LeftOut, Page, PageItem, counted, utc};
 use stead_protocol::{Chunk, ChunkKind, EvalId};
 
-use super::reply::LEAST_REPLY;
+use super::reply;
 use crate::answer::Answer;
 use crate::standing::standing_of;
-use crate::text;
-
-/// Most characters of the sender's name, and of the error.
-const WORD_CHARS: usize = 200;
+use crate::text::{self, Detail};
 
 /// The code from `offset` on, as much as fits, and the line that says all else.
 pub(super) fn code(id: &EvalId, record: &EvalRecord, offset: u64, max_chars: usize) -> Answer {
@@ -28,15 +25,10 @@ pub(super) fn code(id: &EvalId, record: &EvalRecord, offset: u64, max_chars: usi
         total_bytes: code.len() as u64,
         ..Content::default()
     };
-    let room = max_chars.max(LEAST_REPLY);
-    Page::fit(&content, max_chars, room, |page, _| {
-        let text = shown(id, record, &page);
-        let length = text::length(&text, room);
-        (Answer::text(text), length)
-    })
+    reply::fitted(&content, max_chars, |page, detail| Answer::text(shown(id, record, page, detail)))
 }
 
-fn shown(id: &EvalId, record: &EvalRecord, page: &Page) -> String {
+fn shown(id: &EvalId, record: &EvalRecord, page: &Page, detail: Detail) -> String {
     let mut said = String::new();
     for item in &page.items {
         match item {
@@ -54,12 +46,12 @@ fn shown(id: &EvalId, record: &EvalRecord, page: &Page) -> String {
         let kind = record.entry.kind.as_str();
         text::own_line(&mut said, &format!("[note: no code, but the work `{kind}`]"));
     }
-    text::own_line(&mut said, &closing(id, record));
+    text::own_line(&mut said, &closing(id, record, detail));
     said.truncate(said.trim_end().len());
     said
 }
 
-fn closing(id: &EvalId, record: &EvalRecord) -> String {
+fn closing(id: &EvalId, record: &EvalRecord, detail: Detail) -> String {
     let EvalRecord { entry, view, undone } = record;
     let mut said = format!("[{id}");
     if let Some((generation, ..)) = entry.started.filter(|(generation, ..)| generation.0 > 1) {
@@ -67,7 +59,7 @@ fn closing(id: &EvalId, record: &EvalRecord) -> String {
     }
     let by = text::one_line(&entry.by.to_string());
     if !by.is_empty() {
-        let _ = write!(said, " by {}", text::cut(&by, WORD_CHARS));
+        let _ = write!(said, " by {}", text::cut(&by, detail.quoted));
     }
     let _ = write!(said, ", {}", utc(entry.accepted_at_ms));
     match view.duration_ms {
@@ -76,17 +68,17 @@ fn closing(id: &EvalId, record: &EvalRecord) -> String {
     }
     match view.status {
         EvalStatus::Complete => said.push_str(" complete"),
-        _ => standing_of(&mut said, view, id),
+        _ => standing_of(&mut said, view, id, detail),
     }
     if *undone {
         said.push_str(", undone");
     }
     if let Some(error) = view.error() {
         let message = format!("{}: {}", error.name, error.message);
-        let _ = write!(said, " {}", text::cut(&text::one_line(&message), WORD_CHARS));
+        let _ = write!(said, " {}", text::cut(&text::one_line(&message), detail.quoted));
     }
     if let Some(changed) = &view.changed {
-        text::changes(&mut said, changed);
+        text::changes(&mut said, changed, detail);
     }
     said.push(']');
     said

@@ -33,7 +33,7 @@ pub(super) fn spec() -> ToolSpec {
                 "hard_timeout_ms": {"type": "integer", "description": "Interrupt after this, else kill what it started, then its interpreter"},
                 "background": {"type": "boolean", "description": "Return the id at once"},
                 "fresh": {"type": "boolean", "description": "In a new interpreter, gone afterwards"},
-                "max_chars": {"type": "integer", "description": "Of output; default 8000"},
+                "max_chars": {"type": "integer", "description": "Default 8000, least 500"},
                 "key": {"type": "string", "description": "Same key again: the first result, nothing runs"}
             }),
             &["code"],

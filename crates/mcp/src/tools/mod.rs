@@ -139,13 +139,13 @@ impl Call {
 
     /// How many characters its answer may have.
     pub(crate) fn room(&self) -> usize {
-        reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY)
+        reply::room(reply::max_chars(self.0.max_chars()))
     }
 
     /// Carries out the whole call; the answer has no more characters than the call wants (SPEC O-5).
     pub(crate) fn run(self, server: &Server, watch: &mut CallWatch) -> Answer {
         let room = self.room();
-        Answer::from(self.0.run(server, watch)).bounded(room)
+        Answer::of(self.0.run(server, watch), room).bounded(room)
     }
 }
 

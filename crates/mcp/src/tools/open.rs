@@ -79,7 +79,7 @@ impl Tool for OpenTool {
             Ok::<Here, ClientError>(server.moved(workspace, cwd))
         });
         match moved.transpose()? {
-            None => self.open(server),
+            None => self.open(server, None),
             Some(there) if self.only_moves() => {
                 let sessions = there.client.names()?;
                 let sessions = match sessions.is_empty() {
@@ -94,9 +94,8 @@ impl Tool for OpenTool {
                 let said = place::switched(&there.client.workspace);
                 // If the session cannot be opened in the other workspace, the server stays where it is.
                 let there = Arc::new(there);
-                let mut answer = self.open(&server.at(there.clone()))?;
+                let answer = self.open(&server.at(there.clone()), Some(&said))?;
                 server.place().open(there);
-                answer.text.insert_str(answer.text.len() - 1, &format!("; {said}"));
                 Ok(answer)
             }
         }
@@ -129,8 +128,8 @@ impl OpenTool {
             && idle_timeout_ms.is_none()
     }
 
-    /// Opens a session where the server is.
-    fn open(self, server: &Server) -> Result<Answer, ClientError> {
+    /// Opens a session where the server is; `moved` says that this is another workspace than before.
+    fn open(self, server: &Server, moved: Option<&str>) -> Result<Answer, ClientError> {
         let client = &server.client;
         let named = self.name.as_deref().map(|name| client.session(name)).transpose()?;
         for (key, value) in self.env.iter().flatten() {
@@ -191,7 +190,7 @@ impl OpenTool {
             None => trouble,
         };
         said.push_str(&format!(
-            "[{}: open, {} {}, {} ({}), in {}{}]",
+            "[{}: open, {} {}, {} ({}), in {}{}{}]",
             status.name,
             status.language,
             text::one_line(version),
@@ -199,6 +198,7 @@ impl OpenTool {
             text::one_line(&status.why),
             text::one_line(&status.cwd),
             trouble.unwrap_or_default(),
+            moved.map(|moved| format!("; {moved}")).unwrap_or_default(),
         ));
         Ok(Answer { images, ..Answer::text(said) })
     }

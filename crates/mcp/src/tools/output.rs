@@ -10,6 +10,7 @@ use super::{Tool, ToolSpec, bad_request, code, object, reply, search};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::{Server, patience, session_of};
+use crate::text::Frame;
 
 /// Context lines around a match unless the call says otherwise.
 const DEFAULT_CONTEXT: u64 = 2;
@@ -91,7 +92,7 @@ impl Tool for OutputTool {
         }
         if let (None, Some(name), Some(tail)) = (&id, &session, self.tail) {
             let lines = server.client.last_lines(name, tail.0, max_chars)?;
-            return Ok(Answer::text(search::lines(name, &lines)));
+            return Ok(Answer::text(search::lines(name, &lines, reply::room(max_chars))));
         }
         let id = match (id, session) {
             (Some(id), _) => id,
@@ -119,17 +120,17 @@ impl Tool for OutputTool {
             return Ok(Answer::cancelled());
         }
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
-        let mut answer = match part {
-            Part::All | Part::Since { .. } => reply::eval(server, &view, max_chars),
-            Part::Range { .. } | Part::Tail { .. } => reply::part(server, &view, max_chars),
-        };
-        if seen && view.content.chunks().next().is_none() {
-            let again = format!(
+        let before = match seen && view.content.chunks().next().is_none() {
+            true => format!(
                 "[note: nothing new; from the start: output {{\"id\":\"{id}\",\"offset\":0}}]\n"
-            );
-            answer.text.insert_str(0, &again);
-        }
-        Ok(answer)
+            ),
+            false => String::new(),
+        };
+        let frame = Frame { before: &before, next: None };
+        Ok(match part {
+            Part::All | Part::Since { .. } => reply::eval_in(frame, server, &view, max_chars),
+            Part::Range { .. } | Part::Tail { .. } => reply::part(server, &view, max_chars),
+        })
     }
 }
 
@@ -186,7 +187,7 @@ impl OutputTool {
             max_chars,
         };
         let found = server.client.search(target, &options)?;
-        Ok(Answer::text(search::found(target, &found)))
+        Ok(Answer::text(search::found(target, &found, reply::room(max_chars))))
     }
 }
 

@@ -5,17 +5,33 @@ use std::fmt::Write;
 use stead_client::{Hit, LastLines, Matches, Target, counted};
 use stead_protocol::{ChunkKind, SessionName};
 
-/// Matches with the lines around them, then how many there are.
-pub(super) fn found(target: &Target, found: &Matches) -> String {
-    let mut text = hits(&found.hits, matches!(target, Target::Session(_)));
+use crate::text;
+
+/// Matches with the lines around them, as many as have room, then how many there are.
+pub(super) fn found(target: &Target, found: &Matches, room: usize) -> String {
+    let with_id = matches!(target, Target::Session(_));
+    let mut count = found.hits.len();
+    loop {
+        let text = hits(&found.hits[..count], with_id) + &closing(target, found, count);
+        let length = text::length(&text, room);
+        if length <= room || count <= 1 {
+            return text::bounded(text, room);
+        }
+        count = (count * room / length).clamp(1, count - 1);
+    }
+}
+
+/// The last line, if the first `count` hits are shown.
+fn closing(target: &Target, found: &Matches, count: usize) -> String {
     let what = match target {
         Target::Eval(id) => id.to_string(),
         Target::Session(name) => format!("{name}:"),
     };
     let matches = counted(found.matches, "match", "matches");
-    let _ = write!(text, "[{what} {matches} in {}", counted(found.lines, "line", "lines"));
-    if found.more > 0 {
-        let _ = write!(text, ", {} not shown", found.more);
+    let mut text = format!("[{what} {matches} in {}", counted(found.lines, "line", "lines"));
+    let dropped = found.hits[count..].iter().filter(|hit| hit.matched).count() as u64;
+    if found.more + dropped > 0 {
+        let _ = write!(text, ", {} not shown", found.more + dropped);
     }
     if found.gone > 0 {
         let gone = counted(found.gone, "older eval", "older evals");
@@ -36,16 +52,24 @@ pub(super) fn found(target: &Target, found: &Matches) -> String {
     text
 }
 
-/// The last lines of a session.
-pub(super) fn lines(name: &SessionName, last: &LastLines) -> String {
-    let mut text = String::new();
-    for hit in &last.lines {
-        line(&mut text, hit, true, ':');
+/// The last lines of a session, as many as have room.
+pub(super) fn lines(name: &SessionName, last: &LastLines, room: usize) -> String {
+    let mut first = 0;
+    loop {
+        let shown = &last.lines[first..];
+        let mut text = String::new();
+        for hit in shown {
+            line(&mut text, hit, true, ':');
+        }
+        let fewer = if last.cut || first > 0 { ", as many as fit" } else { "" };
+        let lines = counted(shown.len() as u64, "line", "lines");
+        let _ = write!(text, "[{name}: last {lines}{fewer}]");
+        let length = text::length(&text, room);
+        if length <= room || shown.len() <= 1 {
+            return text::bounded(text, room);
+        }
+        first = last.lines.len() - (shown.len() * room / length).clamp(1, shown.len() - 1);
     }
-    let fewer = if last.cut { ", as many as fit" } else { "" };
-    let lines = counted(last.lines.len() as u64, "line", "lines");
-    let _ = write!(text, "[{name}: last {lines}{fewer}]");
-    text
 }
 
 fn hits(hits: &[Hit], with_id: bool) -> String {

@@ -14,6 +14,7 @@ use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::Server;
+use crate::text::Frame;
 
 /// How long the work is waited for; it goes on after that.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -249,33 +250,34 @@ impl StateTool {
 
     /// What came of the work, and the call that makes use of it.
     fn answer(&self, server: &Server, view: &EvalView) -> Answer {
-        let mut answer = reply::own_eval(server, view, reply::max_chars(None));
+        // What failed is the action of the call and not code of the caller, so the call has failed (SPEC M-3).
         let failed = match view.status {
-            EvalStatus::Complete => {
-                let next = match self.action {
-                    StateAction::Save => filled(&self.path).map(text::load_call),
-                    StateAction::Checkpoint => Some(text::rollback_call(view, filled(&self.label))),
-                    _ => None,
-                };
-                if let (Some(next), true) = (next, answer.text.ends_with(']')) {
-                    answer.text.insert_str(answer.text.len() - 1, &format!("; {next}"));
-                }
-                return answer;
-            }
-            EvalStatus::Partial
+            EvalStatus::Complete
+            | EvalStatus::Partial
             | EvalStatus::Queued
             | EvalStatus::Running
-            | EvalStatus::WaitingInput => return answer,
-            EvalStatus::Error => ErrorCode::EvalError,
-            EvalStatus::Interrupted => ErrorCode::Interrupted,
-            EvalStatus::Timeout => ErrorCode::Timeout,
-            EvalStatus::Ended => ErrorCode::SessionEnded,
+            | EvalStatus::WaitingInput => None,
+            EvalStatus::Error => Some(ErrorCode::EvalError),
+            EvalStatus::Interrupted => Some(ErrorCode::Interrupted),
+            EvalStatus::Timeout => Some(ErrorCode::Timeout),
+            EvalStatus::Ended => Some(ErrorCode::SessionEnded),
         };
-        // What failed is the action of the call and not code of the caller, so the call has failed (SPEC M-3).
-        let heading = format!("[{}: {} failed]\n", failed.as_str(), self.action.as_str());
-        answer.text.insert_str(0, &heading);
-        answer.failed = true;
-        answer
+        let heading = failed
+            .map(|code| format!("[{}: {} failed]\n", code.as_str(), self.action.as_str()))
+            .unwrap_or_default();
+        let next = match self.action {
+            _ if view.status != EvalStatus::Complete => None,
+            StateAction::Save => filled(&self.path).map(text::load_call),
+            StateAction::Checkpoint => Some(text::rollback_call(view, filled(&self.label))),
+            StateAction::Load
+            | StateAction::Rollback
+            | StateAction::Drop
+            | StateAction::List
+            | StateAction::Undo => None,
+        };
+        let frame = Frame { before: &heading, next: next.as_deref() };
+        let answer = reply::own_eval_in(frame, server, view, reply::max_chars(None));
+        Answer { failed: failed.is_some(), ..answer }
     }
 
     /// What is to be undone: `id` names an eval with its session, or by its number alone beside `session`.

@@ -158,6 +158,41 @@ fn o5_a_list_of_evals_is_bounded_and_says_how_long_cut_code_is() {
 }
 
 #[test]
+fn o5_a_history_is_bounded_and_says_how_many_evals_are_left_out() {
+    let env = TestEnv::new(STEAD);
+    let code = format!("x = 1\n{}", "# a long comment\n".repeat(60_000));
+    env.run_with(["eval", "-n", "py", "-"], code.as_bytes());
+    for number in 1..=30 {
+        env.eval(&format!("x = {number}"));
+    }
+    let listed = env.run(["history", "py", "--limit", "1000"]);
+    assert!(listed.stdout.chars().count() < 36_000, "{} bytes", listed.stdout.len());
+    let reply = listed.json();
+    assert_eq!((evals(&reply).len(), &evals(&reply)[0]["code_bytes"]), (31, &code.len().into()));
+    assert!(reply["data"].get("left_out").is_none(), "{:#}", reply["data"]["notice"]);
+    for command in ["history", "evals"] {
+        let few = env.run([command, "py", "--limit", "1000", "--max-chars", "3000"]);
+        assert!(few.stdout.len() < 4_000, "{} bytes", few.stdout.len());
+        let data = &few.json()["data"];
+        let shown = data["evals"].as_array().unwrap();
+        assert_eq!(shown.last().unwrap()["code"], "x = 30");
+        let left_out = 31 - shown.len();
+        assert_eq!(data["left_out"], left_out, "{data:#}");
+        let said = format!(
+            "{left_out} older evals are left out: `stead {command} py --limit 1000 --full` lists all"
+        );
+        assert_eq!(data["notice"], said);
+    }
+    let all = env.json(["history", "py", "--limit", "1000", "--full"]);
+    assert_eq!((evals(&all).len(), &evals(&all)[0]["code"]), (31, &code.as_str().into()));
+    // One is told whole, unless that is not wanted.
+    assert_eq!(env.json(["history", "py:1"])["data"]["code"], code);
+    let short = env.json(["history", "py:1", "--max-chars", "1000"]);
+    assert_eq!(short["data"]["code_bytes"], code.len());
+    assert_eq!(env.run(["history", "py:1", "--raw"]).stdout, code);
+}
+
+#[test]
 fn s12_code_that_went_to_make_room_is_said_to_be_gone() {
     let env = TestEnv::new(STEAD);
     let mut launch = env.command(["launch", "python", "-n", "py"]);
@@ -168,7 +203,7 @@ fn s12_code_that_went_to_make_room_is_said_to_be_gone() {
     for _ in 0..8 {
         env.json(["eval", "-n", "py", "--file", "big.py"]);
     }
-    let reply = history(&env, &["-n", "py"]);
+    let reply = history(&env, &["-n", "py", "--full"]);
     let gone = reply["data"]["gone"].as_u64().unwrap_or_default();
     assert!(gone > 0, "{}", reply["data"]["notice"]);
     assert!(

@@ -19,6 +19,7 @@ mod interpreter;
 mod json_stream;
 mod paint;
 mod print;
+mod record_bounds;
 mod records;
 mod redraw;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stead_client::{EvalEntry, EvalRecord, EvalSummary, Evals, mebibytes};
-use stead_protocol::{By, Changed, EvalId, Outcome, TimeoutStep, WorkKind};
+use stead_protocol::{By, Changed, EvalId, Outcome, SessionName, TimeoutStep, WorkKind};
 
 use crate::time;
 
@@ -14,11 +14,27 @@ use crate::time;
 pub(crate) struct RecordsData<'a> {
     pub(crate) session: &'a str,
     pub(crate) evals: Vec<RecordData<'a>>,
+    /// How many older ones are left out because the reply would be too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<usize>,
     /// How many older ones are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gone: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<String>,
+}
+
+impl<'a> RecordsData<'a> {
+    pub(crate) fn new(
+        name: &'a SessionName,
+        evals: Vec<RecordData<'a>>,
+        left_out: usize,
+        gone: Option<u64>,
+        notice: Option<String>,
+    ) -> Self {
+        let left_out = (left_out > 0).then_some(left_out);
+        RecordsData { session: name.as_str(), evals, left_out, gone, notice }
+    }
 }
 
 /// An eval's record in JSON. Its code is whole, unless a list of evals would be too long.
@@ -155,6 +171,11 @@ pub(crate) fn notice(listed: &Evals) -> Option<String> {
         };
         format!("{count} gone: the history may take {}", mebibytes(gone.quota))
     });
-    let notices: Vec<String> = gone.into_iter().chain(listed.notice.clone()).collect();
+    joined(gone, listed.notice.clone())
+}
+
+/// Two notices as one.
+pub(crate) fn joined(one: Option<String>, other: Option<String>) -> Option<String> {
+    let notices: Vec<String> = one.into_iter().chain(other).collect();
     (!notices.is_empty()).then(|| notices.join("; "))
 }

@@ -8,6 +8,7 @@ use stead_screen::plain;
 use crate::context::{Context, SessionArg};
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
+use crate::record_bounds::{self, ListBounds};
 use crate::records::{self, RecordData, RecordsData, about};
 use crate::reply::summary;
 use crate::table::table;
@@ -16,13 +17,16 @@ use crate::{changed, exit, text, time, woken};
 /// Read back what ran in a session: the code, who ran it, when, how it ended and what it changed
 ///
 /// Without an eval's id it lists a session's evals, the newest last. With one it shows the whole code with all of
-/// that. In JSON the code is whole in both. It works after the session ended or was stopped, and over all its
+/// that. In JSON the list is bounded as that of `stead evals` is: long code is cut in the middle, and has `code_bytes` then;
+/// where even that is too much, the oldest evals are left out, and `left_out` says how many. The code of one is whole unless
+/// `--max-chars` is given. It works after the session ended or was stopped, and over all its
 /// generations. A session's history may take 64 MiB, or what STEAD_KEEP_HISTORY sets when the session starts; then the
 /// oldest ended evals go, and it is said how many are gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead history -n py
   stead history -n py --limit 100
+  stead history -n py --json --full
   stead history py:24
   stead history py:24 --raw > again.py")]
 pub(crate) struct HistoryArgs {
@@ -37,6 +41,8 @@ pub(crate) struct HistoryArgs {
     /// Write nothing but the code, as it was sent
     #[arg(long)]
     raw: bool,
+    #[command(flatten)]
+    bounds: ListBounds,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,12 +75,12 @@ enum Subject {
 impl HistoryArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         match self.subject(context)? {
-            Subject::Eval(id) => one(context, &id, self.raw),
+            Subject::Eval(id) => one(context, &id, self.raw, &self.bounds),
             Subject::Session(name) if self.raw => match context.client.last_code(&name)? {
-                Some(last) => one(context, &last.id, true),
-                None => list(context, &name, self.limit),
+                Some(last) => one(context, &last.id, true, &self.bounds),
+                None => list(context, &name, self.limit, &self.bounds),
             },
-            Subject::Session(name) => list(context, &name, self.limit),
+            Subject::Session(name) => list(context, &name, self.limit, &self.bounds),
         }
     }
 
@@ -95,9 +101,9 @@ impl HistoryArgs {
     }
 }
 
-fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
+fn list(context: &Context, name: &SessionName, limit: u64, bounds: &ListBounds) -> CommandResult {
     let listed = context.client.evals(name, limit)?;
-    let evals: Vec<RecordData<'_>> = listed.evals.iter().map(RecordData::of_list).collect();
+    let mut evals: Vec<RecordData<'_>> = listed.evals.iter().map(RecordData::of_list).collect();
     let notice = records::notice(&listed);
     let row = |eval: &RecordData<'_>| {
         let changed = eval.changed.map(|changed| changed::line(changed, Paint::none()));
@@ -116,7 +122,10 @@ fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
     let rows: Vec<Vec<String>> = evals.iter().map(row).collect();
     let note = notice.as_ref().map(|notice| format!("[{notice}]\n")).unwrap_or_default();
     let gone = listed.gone.map(|gone| gone.evals);
-    let data = RecordsData { session: name.as_str(), evals, gone, notice };
+    let left_out = bounds.apply(&mut evals);
+    let all = format!("stead history {name} --limit {limit}");
+    let notice = records::joined(record_bounds::left_out(left_out, &all), notice);
+    let data = RecordsData::new(name, evals, left_out, gone, notice);
     if rows.is_empty() {
         return context.answer("complete", data, || format!("`{name}` has had no evals\n{note}"));
     }
@@ -125,7 +134,7 @@ fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
     })
 }
 
-fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
+fn one(context: &Context, id: &EvalId, raw: bool, bounds: &ListBounds) -> CommandResult {
     let record = context.client.record(id)?;
     if raw {
         // Work other than code, such as saving, has no code to print.
@@ -139,7 +148,7 @@ fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
             let view = &record.view;
             let data = One {
                 session: id.session.as_str(),
-                record: RecordData::of_one(id, &record),
+                record: bounds.apply_to_one(RecordData::of_one(id, &record)),
                 error: view
                     .error()
                     .map(|error| ErrorLine { name: &error.name, message: &error.message }),

@@ -1,11 +1,20 @@
 //! Short texts of user code in one line.
 
-use stead_screen::plain;
+use stead_screen::{columns, plain};
 
-/// The first line, at most `max` characters of it.
+/// The first line, as much of it as takes `max` columns of a terminal.
 pub(crate) fn first_line(text: &str, max: usize) -> String {
     let text = plain(text.trim_start());
-    let mut short: String = text.lines().next().unwrap_or_default().chars().take(max).collect();
+    let line = text.lines().next().unwrap_or_default();
+    let mut short = String::with_capacity(line.len().min(4 * max));
+    let mut column = 0;
+    for c in line.chars() {
+        column += columns(c.encode_utf8(&mut [0; 4]));
+        if column > max {
+            break;
+        }
+        short.push(c);
+    }
     if short.len() < text.trim_end().len() {
         short.push('…');
     }
@@ -49,6 +58,8 @@ mod tests {
     fn o7_one_line_is_what_a_terminal_would_leave() {
         assert_eq!(first_line("\x1b[1mdef f():\n  pass", 80), "def f():…");
         assert_eq!(first_line("12345", 3), "123…");
+        assert_eq!(first_line("漢字漢字", 5), "漢字…");
+        assert_eq!(first_line("漢字", 4), "漢字");
         assert_eq!(last_line("begin\n 10%\r 20%\r\x1b[32m 30%\x1b[0m  \n\n"), " 30%");
         let mut value = serde_json::json!({"a": ["\x1b[31mred\x1b[0m", 1]});
         clean(&mut value);

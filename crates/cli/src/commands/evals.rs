@@ -4,7 +4,7 @@ use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
 use crate::record_bounds::{self, ListBounds};
 use crate::records::{self, RecordData, RecordsData};
-use crate::table::table;
+use crate::table::text_table;
 use crate::{text, time};
 
 /// List a session's evals, running and finished
@@ -61,7 +61,11 @@ impl EvalsArgs {
             return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
         }
         context.answer("complete", data, || {
-            table(&["ID", "STATUS", "TOOK", "SENT", "BY", "CODE"], &rows) + &note
+            text_table(
+                &["ID", "STATUS", "TOOK", "SENT", "BY", "CODE"],
+                &rows,
+                &["BY", "TOOK", "SENT"],
+            ) + &note
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::print::{self, CliReply, CommandResult, Failure, Mode};
 use crate::record_bounds::{self, ListBounds};
 use crate::records::{self, RecordData, RecordsData, about};
 use crate::reply::summary;
-use crate::table::table;
+use crate::table::text_table;
 use crate::{changed, exit, text, time, woken};
 
 /// Read back what ran in a session: the code, who ran it, when, how it ended and what it changed
@@ -130,7 +130,11 @@ fn list(context: &Context, name: &SessionName, limit: u64, bounds: &ListBounds) 
         return context.answer("complete", data, || format!("`{name}` has had no evals\n{note}"));
     }
     context.answer("complete", data, || {
-        table(&["ID", "BY", "SENT", "GEN", "ENDED", "TOOK", "CHANGED", "CODE"], &rows) + &note
+        text_table(
+            &["ID", "BY", "SENT", "GEN", "ENDED", "TOOK", "CHANGED", "CODE"],
+            &rows,
+            &["CHANGED", "GEN", "BY", "TOOK"],
+        ) + &note
     })
 }
 

@@ -8,7 +8,7 @@ use stead_protocol::ErrorCode;
 
 use crate::context::Context;
 use crate::print::CommandResult;
-use crate::table::table;
+use crate::table::text_table;
 use crate::text;
 use crate::time::Time;
 use crate::waiting::Waiting;
@@ -123,7 +123,7 @@ fn listing(data: &Map<String, Value>) -> String {
     let row = |item: &Value| columns.map(|column| field(item.get(column))).to_vec();
     let rows: Vec<Vec<String>> = list("names").iter().map(row).collect();
     if !rows.is_empty() {
-        said += &table(&["NAME", "TYPE", "SIZE", "VALUE"], &rows);
+        said += &text_table(&["NAME", "TYPE", "SIZE", "VALUE"], &rows, &["SIZE"]);
     }
     if let Some(more) = data.get("more").and_then(Value::as_u64) {
         said += &format!("and {more} more: add `--full`\n");

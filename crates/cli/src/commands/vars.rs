@@ -6,7 +6,7 @@ use stead_protocol::{ErrorCode, SessionName};
 
 use crate::context::{Context, NamedArg};
 use crate::print::{CommandResult, Failure};
-use crate::table::table;
+use crate::table::text_table;
 use crate::text;
 
 /// List the names that a session's user has defined
@@ -65,7 +65,7 @@ fn listing(data: &Value) -> String {
         .iter()
         .map(|var| ["name", "type", "size", "value"].map(|name| field(var, name)).to_vec())
         .collect();
-    let mut text = table(&["NAME", "TYPE", "SIZE", "VALUE"], &rows);
+    let mut text = text_table(&["NAME", "TYPE", "SIZE", "VALUE"], &rows, &["SIZE"]);
     match data.get("more").and_then(Value::as_u64) {
         Some(0) | None => {}
         Some(more) => text.push_str(&format!("and {more} more\n")),

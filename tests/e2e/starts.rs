@@ -123,6 +123,36 @@ fn c10_a_program_that_ends_at_once_is_told_with_its_exit_code() {
 }
 
 #[test]
+fn c10_a_program_that_is_no_interpreter_is_told_without_boot_code() {
+    let env = TestEnv::new(STEAD);
+    let told = |arguments: &[&str]| {
+        let reply = env.json(["launch"].iter().chain(arguments));
+        assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
+        let message = reply["error"]["message"].as_str().unwrap().to_owned();
+        assert!(!message.contains("STEAD_BRIDGE_FD") && message.len() < 400, "{message}");
+        message
+    };
+    let message = told(&["python", "--python", "/bin/ls"]);
+    assert!(
+        message.contains("`/bin/ls` was not ready (the interpreter exited with code 2)"),
+        "{message}"
+    );
+    assert!(message.contains("cannot access '…"), "{message}");
+    for language in ["python", "node", "bash"] {
+        // It repeats all that it was given.
+        let message =
+            told(&[language, "--cmd", "sh -c 'echo \"$@\"; echo last words >&2; exit 3' x"]);
+        assert!(
+            message.contains("exited with code 3") && message.contains("last words"),
+            "{message}"
+        );
+    }
+    // What is wrong with a program that says much stands at the end.
+    let message = told(&["bash", "--cmd", "sh -c 'seq 3000; echo no licence >&2; exit 4' x"]);
+    assert!(message.contains("exited with code 4") && message.contains("no licence"), "{message}");
+}
+
+#[test]
 fn cf2_a_start_does_not_wait_for_ever_for_its_init_code() {
     let env = TestEnv::new(STEAD);
     let flag = env.root().join("go");

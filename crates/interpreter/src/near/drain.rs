@@ -8,13 +8,12 @@ use stead_protocol::bridge::Stream;
 
 use super::Tell;
 use super::channel::Channel;
+use super::complaint;
 use super::interpreter::{BridgeFacts, Interpreter};
 use crate::told::Told;
 
 /// How much is read from a pipe at once: its whole default size, which fits into the processor's cache.
 pub(super) const READ: usize = 64 << 10;
-/// How many bytes that an interpreter prints before its hello are kept for the error message.
-const START_COMPLAINT: usize = 2_000;
 
 impl Interpreter {
     /// Reads exactly the bytes that are in both pipes now, and so everything that was written before an event
@@ -105,6 +104,6 @@ impl Interpreter {
 
 fn complain(said: &mut Vec<u8>, bytes: &[u8]) {
     said.extend_from_slice(bytes);
-    let over = said.len().saturating_sub(START_COMPLAINT);
+    let over = said.len().saturating_sub(complaint::KEPT);
     said.drain(..over);
 }

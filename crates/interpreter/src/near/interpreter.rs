@@ -19,6 +19,7 @@ use super::arrivals::Arrivals;
 use super::background::BackgroundInput;
 use super::channel::Channel;
 use super::compiled::Compiled;
+use super::complaint;
 use super::copies::FrozenCopies;
 use super::drain::READ;
 use super::elders::Elders;
@@ -258,10 +259,10 @@ impl Interpreter {
         self.control == Channel::Closed
     }
 
-    /// What it printed before it was ready.
+    /// What it printed before it was ready, as far as that helps.
     pub(super) fn complaint(&self) -> String {
         match &self.bridge {
-            BridgeFacts::Complained(said) => String::from_utf8_lossy(said).trim().to_owned(),
+            BridgeFacts::Complained(said) => complaint::told(said),
             BridgeFacts::Unknown | BridgeFacts::Ready { .. } | BridgeFacts::Wakes(_) => {
                 String::new()
             }

@@ -9,6 +9,7 @@ mod arrivals;
 mod background;
 mod channel;
 mod compiled;
+mod complaint;
 mod copies;
 mod drain;
 mod editor;

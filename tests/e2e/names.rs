@@ -107,3 +107,44 @@ fn c10_what_is_wrong_with_a_flag_is_named() {
         assert!(ran.stdout.contains("--max-chars") && ran.stdout.contains("above 0"), "{ran:?}");
     }
 }
+
+#[test]
+fn s5_the_name_of_a_language_is_given_to_no_other() {
+    let env = TestEnv::new(STEAD);
+    env.json(["eval", "-l", "node", "const x = 41"]);
+    env.json(["save", "-n", "js", "a.stead"]);
+    env.json(["stop", "js"]);
+    let refused = |arguments: &[&str]| {
+        let reply = env.json(arguments);
+        assert_eq!(reply["error"]["code"], "bad_request", "{reply:#}");
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.contains(" is the name of the session in "), "{arguments:?}: {message}");
+        let hint = reply["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("without `-n` it gets one"), "{arguments:?}: {hint}");
+        (message.to_owned(), hint.to_owned())
+    };
+    let (message, hint) = refused(&["load", "a.stead", "-n", "py"]);
+    assert_eq!(message, "`py` is the name of the session in python, and this one would be in node");
+    assert_eq!(hint, "give another name, such as `-n js`; without `-n` it gets one");
+    refused(&["load", "a.stead", "-n", "python"]);
+    refused(&["load", "a.stead", "-n", "sh"]);
+    refused(&["launch", "node", "-n", "py"]);
+    refused(&["launch", "python", "-n", "bash"]);
+    refused(&["eval", "-n", "py", "-l", "node", "1"]);
+    refused(&["start", "nrepl", "localhost:1", "-n", "py"]);
+    assert_eq!(env.json(["ls"])["data"]["sessions"], serde_json::json!([]));
+    // Any other name is free to choose, and names that fit are too.
+    assert_eq!(env.json(["load", "a.stead", "-n", "new"])["data"]["session"], "new");
+    assert_eq!(env.json(["load", "a.stead"])["data"]["session"], "js");
+    assert_eq!(env.json(["load", "a.stead", "-n", "node-3"])["data"]["session"], "node-3");
+    assert_eq!(env.json(["eval", "-l", "python", "-n", "py", "1 + 1"])["data"]["value"], "2");
+    // A session that is there says its language.
+    let reply = env.json(["eval", "-n", "py", "-l", "node", "1"]);
+    assert_eq!(reply["error"]["message"], "session `py` is in python, not node");
+    // Who sets up a session in a file has chosen its name.
+    std::fs::create_dir_all(env.workspace().join(".stead")).unwrap();
+    let config = "[sessions.sh]\ntoolchain = \"python\"\n";
+    std::fs::write(env.workspace().join(".stead/config.toml"), config).unwrap();
+    env.json(["allow"]);
+    assert_eq!(env.json(["eval", "-n", "sh", "2 ** 3"])["data"]["value"], "8");
+}

@@ -434,3 +434,29 @@ fn st5_what_a_rollback_or_an_undo_cuts_short_is_told_that_the_session_goes_on() 
         server.eval("x").contains("1\n[py:");
     }
 }
+
+#[test]
+fn s5_the_name_of_a_language_is_given_to_no_other() {
+    let (_env, mut server) = served();
+    server.call("eval", json!({"code": "const x = 41", "language": "node"}));
+    server.call("state", json!({"action": "save", "session": "js", "path": "a.stead"}));
+    server.call("control", json!({"target": "js", "action": "stop"}));
+    for arguments in [
+        json!({"action": "load", "path": "a.stead", "session": "py"}),
+        json!({"action": "load", "path": "a.stead", "new_session": "py"}),
+    ] {
+        let refused = server.call("state", arguments);
+        assert!(refused.failed, "{}", refused.text);
+        refused
+            .contains("`py` is the name of the session in python, and this one would be in node");
+        refused.contains("give another name, such as `js`");
+    }
+    let refused = server.call("open", json!({"language": "node", "name": "py"}));
+    assert!(refused.failed && refused.text.contains("such as `js`"), "{}", refused.text);
+    let refused =
+        server.call("eval", json!({"code": "1", "language": "node", "session": "python"}));
+    assert!(refused.failed && refused.text.contains("such as `js`"), "{}", refused.text);
+    server.eval("type(1)").contains("<class 'int'>");
+    let loaded = server.call("state", json!({"action": "load", "path": "a.stead"}));
+    assert!(loaded.closing().starts_with("[js:"), "{}", loaded.text);
+}

@@ -269,6 +269,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::OtherConfigured { .. } => {
             "use another name for the other language, or change that line".to_owned()
         }
+        RequestError::NameOfOther { free, .. } => {
+            let such = free.as_ref().map(|free| format!(", such as `-n {free}`"));
+            format!("give another name{}; without `-n` it gets one", such.unwrap_or_default())
+        }
         RequestError::NoKernels { .. } => "leave the language out, or say `jupyter`".to_owned(),
         RequestError::NoServers { .. } => "leave the language out, or say `nrepl`".to_owned(),
         RequestError::NoServer => {

@@ -11,6 +11,7 @@ use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
 use crate::file::{ConfigFile, ConfigTable, NamedTable, UnreadPart, dotted};
 use crate::keys::{ConfigKey, nearest};
+use crate::language::Language;
 use crate::languages::{GATEWAY, JUPYTER, engine_of};
 use crate::plan_checks::{problem_in_file, unfit};
 use crate::problem::ConfigProblem;
@@ -74,6 +75,13 @@ pub enum PlanError {
         wanted: String,
         /// Where the configuration says it.
         at: ValueOrigin,
+    },
+    /// The session's name is that of another language: evals that name no session, or that language, would go there.
+    NameOfOther {
+        /// The language that has this name.
+        language: String,
+        /// What the caller asks for.
+        wanted: String,
     },
     /// A file is wrong.
     File(Box<ConfigProblem>),
@@ -255,6 +263,19 @@ impl Configuration {
                 let at = chosen.origin.clone();
                 return Err(PlanError::OtherEngine { has, wanted, at });
             }
+        }
+        // Only a configuration file may give the name of a language to something else. Which language a kernel speaks, or a
+        // bridge of the user's own, is not known here.
+        let other = |language: &&Language| match &followed.engine {
+            PlannedEngine::Known(known) => {
+                language.name != known.name && ![JUPYTER.name, GATEWAY.name].contains(&known.name)
+            }
+            PlannedEngine::Own(_) => false,
+        };
+        let name_of = crate::language(name.as_str()).filter(|language| language.offered);
+        if let (None, Some(language)) = (&chosen, name_of.filter(other)) {
+            let (language, wanted) = (language.name.to_owned(), toolchain.value);
+            return Err(PlanError::NameOfOther { language, wanted });
         }
         // A kernel that the caller names makes the kernel of a file void.
         let kernel = asked.kernel.clone();

@@ -235,6 +235,10 @@ fn after_request(error: &RequestError) -> Option<String> {
             "use another name for the other language, or ask the user to change that line"
                 .to_owned()
         }
+        RequestError::NameOfOther { free, .. } => {
+            let such = free.as_ref().map(|free| format!(", such as `{free}`"));
+            format!("give another name{}; without a name it gets one", such.unwrap_or_default())
+        }
         RequestError::NoKernels { .. } => "leave `language` out".to_owned(),
         RequestError::NoServers { .. } => "leave `language` out".to_owned(),
         RequestError::NoServer => {

@@ -131,6 +131,12 @@ fn requests() -> Vec<RequestError> {
             wanted: "python".to_owned(),
             at: "/home/me/.config/stead/config.toml:2".to_owned(),
         },
+        NameOfOther {
+            name: name(),
+            language: "python".to_owned(),
+            wanted: "node".to_owned(),
+            free: None,
+        },
         NoKernels { language: "node".to_owned() },
         NoServers { language: "node".to_owned() },
         NoServer {},

@@ -17,7 +17,7 @@ use super::trust::Unallowed;
 use super::{PROJECT_DIR, ProjectDir, ReadConfig, TrustStanding, first_problem, unreadable};
 use crate::reach::kernel;
 use crate::reach::start::check_cwd;
-use crate::{Client, ClientError, LaunchOptions, RequestError, stdlib};
+use crate::{Client, ClientError, LaunchOptions, RequestError, language, stdlib};
 
 /// What a session would be started with, and why.
 #[derive(Debug)]
@@ -179,9 +179,42 @@ impl Client {
                 };
                 let kernel = Some(KernelChoice::Name { name: spec.name });
                 let asked = AskedStart { toolchain: None, kernel, ..asked.clone() };
-                configuration.plan(name, &asked)
+                let plan = configuration.plan(name, &asked)?;
+                self.check_kernel_name(configuration, name, &asked).map(|()| plan)
             }
-            planned => planned,
+            planned => {
+                let plan = planned?;
+                self.check_kernel_name(configuration, name, asked).map(|()| plan)
+            }
+        }
+    }
+
+    /// Refuses a kernel that the caller names for a session with the name of another language.
+    fn check_kernel_name(
+        &self,
+        configuration: &Configuration,
+        name: &SessionName,
+        asked: &AskedStart,
+    ) -> Result<(), PlanError> {
+        let name_of = language::implied(name).filter(|language| language.offered);
+        let (Some(language), Some(KernelChoice::Name { name: kernel })) = (name_of, &asked.kernel)
+        else {
+            return Ok(());
+        };
+        let is_configured = configuration.session(name).next().is_some();
+        // A kernel that there is not is refused when it is started.
+        let Some(spec) = kernel::named(kernel, self.workspace.path()).filter(|_| !is_configured)
+        else {
+            return Ok(());
+        };
+        let spoken = spec.language.to_lowercase();
+        let mut names = language.also_called.iter().chain([&language.name, &language.alias]);
+        match names.any(|name| *name == spoken) {
+            true => Ok(()),
+            false => Err(PlanError::NameOfOther {
+                language: language.name.to_owned(),
+                wanted: kernel.clone(),
+            }),
         }
     }
 
@@ -339,6 +372,10 @@ impl Client {
             PlanError::OtherEngine { has, wanted, at } => {
                 let (name, at) = (name.clone(), at.to_string());
                 RequestError::OtherConfigured { name, has, wanted, at }.into()
+            }
+            PlanError::NameOfOther { language, wanted } => {
+                let free = language::session_name(&wanted).ok();
+                RequestError::NameOfOther { name: name.clone(), language, wanted, free }.into()
             }
             PlanError::File(problem) => RequestError::Config { problem, more: 0 }.into(),
         }

@@ -69,6 +69,18 @@ pub enum RequestError {
         /// The file and the line.
         at: String,
     },
+    /// The session would be started, and its name is that of another language.
+    #[error("`{name}` is the name of the session in {language}, and this one would be in {wanted}")]
+    NameOfOther {
+        /// The name.
+        name: SessionName,
+        /// The language that has this name.
+        language: String,
+        /// The one that was asked for.
+        wanted: String,
+        /// The name that a session in that one has by itself.
+        free: Option<SessionName>,
+    },
     /// A kernel was named for a language that has none.
     #[error("a kernel is for Jupyter sessions, and this one would be in {language}")]
     NoKernels {

@@ -113,6 +113,28 @@ class Syntax(BashTest):
         for code, line in (("if true; then", 1), ("if true\nthen\n", 2), ("f() {\n:\n\n:", 4)):
             self.assertIn(": line %d: syntax error: unexpected end of file" % line, host.eval(code).event("error")["message"], code)
 
+    def test_sh3_no_error_names_a_descriptor_as_the_file(self):
+        host = self.start()
+        for code in ("echo a\n)", "echo a >", "echo a > > b", "echo a | | b", ";; echo", "& echo", "echo a &;", "echo a >; echo", "echo 'a'; ( ;; )", "[[ a = ]]", "echo a\n[[ a b ]]",
+                     "shopt -s extglob\necho @(a|b", "echo $(echo )) )", "trap 'echo err' ERR\n)", "trap - ERR", "set -u; echo $none; set +u", "none", "${a.b}", "echo ${a.b}", "[[ 1 -eq 1/ ]]", "echo $((1/0))",
+                     "readonly fixed=1; fixed=2", "cd /none", "f() {\n  none\n  echo $((1/0))\n}", "f", "eval ')'", "set -e\n)", "set -e; return 4", "set +e", "set -e\nset -u; echo $none", "set +eu"):
+            result = host.eval(code)
+            self.assertNotIn("/dev/fd", result.err + str(result.events), code)
+            self.assertNotIn("__stead", result.err + str(result.events), code)
+        self.assertEqual(host.eval("set -e; return 4").event("error")["message"], "exit status 4")
+        self.ok(host, "set +e")
+        # What `[[` cannot read is told alike in both places, and does not spoil the next message.
+        for code in ("[[ a = ]]", "[[ a = ]]"):
+            result = host.eval(code)
+            message = result.event("error")["message"].partition(": ")[2]
+            if not host.hello["version"].startswith("4."):
+                self.assertEqual((message, result.err), ("line 1: unexpected argument `]]' to conditional binary operator", "bash: eval: %s\n" % message))
+        # Files keep their names.
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/own.sh", "w") as file:
+                file.write("echo a\n)\n")
+            self.assertIn("bash: %s/own.sh: line 2: syntax error" % folder, host.eval(". %s/own.sh" % folder).err)
+
     def test_e15_long_code_and_many_lines(self):
         host = self.start()
         self.gives(host, "x='%s'; echo ${#x}" % ("é" * 500_000), "500000\n")

@@ -81,7 +81,9 @@ __stead_err() {
     if [[ $2 == *'builtin return "$?"' ]]; then __s_command=read; fi
     __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $__s_command"
     # Lines of functions have numbers of their own in an interactive shell.
-    if [[ ${FUNCNAME[1]-} != source ]]; then __stead_where="${FUNCNAME[1]}: $__s_command"; fi
+    if [[ ${FUNCNAME[1]-} != source ]]; then __stead_where="${FUNCNAME[1]-}: $__s_command"; fi
+    # A `return` at the top: what failed is the command by which we run the code.
+    if [[ $2 == *'$__stead_src'* ]]; then __stead_where=; fi
     __stead_abort
 }
 

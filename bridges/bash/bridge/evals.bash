@@ -221,7 +221,7 @@ __stead_failed() {
     errexit)
         # A syntax error, too, ends a shell with `set -e` at once.
         if ((__stead_code > 2)) || [[ $__stead_where == line\ * ]] || ! __stead_syntax; then
-            __s_message+=" by \`set -e\` in $__stead_where"
+            __s_message+="${__stead_where:+ by \`set -e\` in $__stead_where}"
         fi ;;
     normal) __stead_syntax ;;
     signal) __s_message+=': the shell itself got this signal, which ended the code' ;;
@@ -234,10 +234,11 @@ __stead_failed() {
 __stead_syntax() {
     \builtin local __s_said __s_other
     if ((__stead_code != 2 && (BASH_VERSINFO[0] > 4 || __stead_code != 1))); then \builtin return 1; fi
-    # In a branch that is never taken: see incomplete.bash.
-    if __s_said=$(\builtin eval "if ((0)); then { ( :;$__stead_src$__stead_nl) } fi" 2>&1); then \builtin return 1; fi
+    # In a branch that is never taken, and after another error than one in `[[`: see incomplete.bash.
+    \builtin eval if 2>/dev/null
+    if __s_said=$(\builtin eval "if ((0)); then { ( :; $__stead_src$__stead_nl) } fi" 2>&1); then \builtin return 1; fi
     # A stray `)` closes the bracket that was put before the code, so that Bash stumbles only later. In braces it does not.
-    __s_other=$(\builtin eval "if ((0)); then { { :;$__stead_src$__stead_nl} } fi" 2>&1)
+    __s_other=$(\builtin eval "if ((0)); then { { :; $__stead_src$__stead_nl} } fi" 2>&1)
     __s_said=${__s_said%%$'\n'*} __s_other=${__s_other%%$'\n'*}
     __s_said=${__s_said#*bash: eval: } __s_other=${__s_other#*bash: eval: }
     if __stead_is_earlier; then __s_said=$__s_other; fi
@@ -344,7 +345,7 @@ __stead_finish() {
     if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
     # Only the user's own code leaves a status.
     if [[ -z $__stead_work ]]; then __stead_st=$__stead_code; fi
-    __stead_work= __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]} - ${#__stead_given[@]}))
+    __stead_work= __stead_cur= __stead_src= __stead_way= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]} - ${#__stead_given[@]}))
     \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40 || __stead_gone "$__stead_UNHEARD"
 }
 

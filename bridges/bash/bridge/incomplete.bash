@@ -7,6 +7,7 @@
 # Whether the code in __stead_src could go on but not stop here. Where that is not certain it is run, and Bash says what it
 # says.
 __stead_is_incomplete() {
+    __stead_way=
     if [[ $__stead_src == *alias[[:space:]]*=* ]]; then __stead_is_incomplete_aliased; else __stead_wants_more; fi
 }
 
@@ -59,8 +60,16 @@ __stead_wants_more() {
     if __stead_comes_to_end '( ' && __stead_comes_to_end '{ '; then \builtin return 0; fi
     # Of `[[` Bash may say anything.
     __stead_said='syntax error: unexpected end of file'
-    [[ $__stead_src == *'[['* ]] && \builtin eval "if ((0)); then { ( :;$__stead_src$__stead_nl. ]]$__stead_nl) } fi" 2>/dev/null
+    if [[ $__stead_src == *'[['* ]] && \builtin eval "if ((0)); then { ( :;$__stead_src$__stead_nl. ]]$__stead_nl) } fi" 2>/dev/null; then \builtin return 0; fi
+    __stead_way=$__stead_BY_EVAL
+    # As above: Bash is about to read the code once more.
+    \builtin eval if 2>/dev/null
+    \builtin return 1
 }
+
+# What is run in place of code that has a syntax error in it: of a file Bash would tell the error with the path that it has
+# for us, `/dev/fd/39`, of this with `eval`. Lines before the error run, as from a file.
+__stead_way= __stead_BY_EVAL='\builtin eval "$__stead_src"'
 
 # Sets __stead_said to what Bash says where the code in __stead_src ends.
 __stead_comes_to_end() {

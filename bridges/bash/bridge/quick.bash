@@ -39,7 +39,7 @@ if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -
         __stead_sum=${__stead_rest%%"))"*}
         if [[ $__stead_sum != *[!0-9\ +*/%-]* ]]; then __stead_plain=${__stead_src%%"\$(("*}0${__stead_rest#*"))"}; fi
     fi
-    if [[ -n $__stead_word && $__stead_plain != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
+    if [[ -n $__stead_word && $__stead_plain != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && ( $__stead_src != *[\<\>]* || $__stead_src != *[\<\>]@(*([[:blank:]])|+([[:blank:]])[\<\>]*) ) && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
         -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* ]]; then
         __stead_reach=nothing
     else

@@ -18,6 +18,7 @@ __stead_foresee() {
     if [[ $__s_text == *[\'\"]* ]] && ! __stead_without_quotes; then \builtin return 0; fi
     # Nothing that puts words or commands together, no `printf -v`, and nothing that may want more than there is.
     if [[ $__s_text == *[\\\`\(\)\{\}\[\]]* || $__stead_src == *printf*@(-v|\$)* || $__s_text == *@('<<'*|[\|\&]*([[:space:]])) ]]; then \builtin return 0; fi
+    if [[ $__s_text == *[\;\&\|\<\>]* ]] && __stead_is_misplaced; then \builtin return 0; fi
     for __s_word in ${__s_text//[$';&|\n']/ ; }; do
         if [[ $__s_word == ';' ]]; then
             __s_first=1
@@ -26,6 +27,13 @@ __stead_foresee() {
         fi
     done
     if [[ -n ${__stead_named[0]-} ]]; then __stead_reach=named; else __stead_reach=nothing; fi
+}
+
+# Whether a sign stands where none can: no command before or after it, no word behind a redirection. Such code is not plain, so
+# that it is read before it runs and Bash's message does not name the file that it is in for us (incomplete.bash).
+__stead_is_misplaced() {
+    \builtin local __s_signs="${__s_text//@(&&|\|\|)/;}"
+    [[ $__s_signs == *([[:space:]])[\;\&\|]* || $__s_signs == *[\;\&\|]*([[:blank:]])[\;\|]* || $__s_signs == *[\<\>]@(*([[:space:]])|+([[:blank:]])[\;\|\&\<\>]*|*([[:blank:]])[$';\n']*) ]]
 }
 
 # Puts 0 in the place of each sum of numbers. With a name in it there could be an assignment, in the name's value too.

@@ -6,7 +6,7 @@ __stead_see='if [[ -z ${__stead_cur-} ]]; then \__stead_gone; fi; if [[ $__stead
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
-__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 63<&44 >/dev/null || \__stead_raise; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
+__stead_run='{ \builtin . /dev/fd/39 39<<<"${__stead_way:-$__stead_src}"; { \__stead_note "$?"; } >/dev/null 2>&1 || { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 63<&44 >/dev/null || \__stead_raise; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
 
 # A subshell that is interrupted before it knows that it is one comes here too. Some versions leave PIPESTATUS without room
 # for a status after a PROMPT_COMMAND, by which every shell of ours begins; the next pipeline makes it anew.

@@ -112,7 +112,7 @@ class Ends(BashTest):
         # What leaves our loop all the same ends there.
         for word in ("break", "continue"):
             self.gives(host, "v=%sX" % word)
-            self.gives(host, "echo a; ${v%X}; echo never", "a\n")
+            self.gives(host, "echo a; A=1 ${v%X}; echo never", "a\n")
         self.gives(host, "echo $x; jobs -r | wc -l; kill %1", "2\n1\n")
 
     def test_sh2_hundreds_of_lines(self):
@@ -172,6 +172,37 @@ class Ends(BashTest):
         host.eval("trap 'echo gone' EXIT")
         host.control.close()
         self.assertEqual(host.process.wait(20), 0)
+
+    def test_sh3_a_break_that_only_comes_about_when_it_runs_leaves_nothing_of_ours(self):
+        host = self.start()
+        told = "bash: break: only meaningful in a `for', `while', or `until' loop\n"
+        self.gives(host, "x=brea y=break; ${x}k 99; echo a", "a\n", told)
+        for code in ("$y; echo a", "\"$y\" 3; echo a", "br\\eak; echo a", "b're'ak; echo a", "`echo break`; echo a", "if true; then $y; echo a; fi", "f() { $y; echo a; }; f", "true && ${x}k; echo a", "! $y; echo a"):
+            self.gives(host, code, "a\n", told)
+        self.gives(host, "for i in 1 2; do ${x}k; done; echo $i", "1\n")
+        # What is not foreseen ends the code, and says so.
+        result = self.gives(host, "A=1 $y; echo a")
+        self.assertIn("did not run", result.done["notice"])
+        self.gives(host, "echo b", "b\n")
+
+    def test_sh3_a_break_in_a_trap_leaves_nothing_of_ours(self):
+        host = self.start()
+        told = "bash: break: only meaningful in a `for', `while', or `until' loop\n"
+        for name, code, status in (("USR1", "kill -USR1 $$; echo a", 0), ("ERR", "echo a; false", 1), ("CHLD", "/bin/true; echo a", 0)):
+            self.gives(host, "trap 'break 9' " + name)
+            self.gives(host, code, "a\n", told, status)
+            self.gives(host, "trap - " + name)
+        self.gives(host, "echo b", "b\n")
+
+    def test_sh2_exit_and_trap_are_ours_again_after_code_that_removed_them(self):
+        host = self.start()
+        self.gives(host, "exit() { echo mine; }; trap() { echo mine; }")
+        self.gives(host, "exit; trap", "mine\nmine\n")
+        self.gives(host, "unset -f exit trap")
+        self.gives(host, "exit 3", status=3)
+        self.gives(host, "trap 'echo err' ERR; false", "err\n", status=1)
+        self.gives(host, "trap - ERR; shopt -s extdebug; trap false DEBUG; echo a")
+        self.assertEqual(host.eval("echo b").status, "ok")
 
 
 class Interrupts(BashTest):

@@ -387,10 +387,30 @@ __stead_clear_way() {
 # The names that the user calls. They are set again by `clear`.
 __stead_define() {
     \builtin local __s_signal
+    __stead_define_exit
+    __stead_define_trap
+    __stead_trap_err ''
+    __stead_trap_exit ''
+    \builtin trap '{ \__stead_nudge; } 2>/dev/null' URG
+    for __s_signal in "${__stead_SIGNALS[@]}"; do __stead_trap_signal "$__s_signal"; done
+}
+
+# After code that has removed one of these, such as a function of its own of that name.
+__stead_define_again() {
+    # In POSIX mode there is no function of such a name.
+    if [[ -o posix ]]; then \builtin return 0; fi
+    if ! \builtin declare -F exit; then __stead_define_exit; fi
+    if ! \builtin declare -F trap; then __stead_define_trap; fi
+}
+
+__stead_define_exit() {
     exit() {
         { __stead_rc=$?; if [[ -n ${FUNCNEST-} ]]; then __stead_nest=$FUNCNEST; \builtin printf -v FUNCNEST ''; fi; \__stead_clear_way; \__stead_exit "$__stead_rc" "$@"; } >/dev/null 2>&1
         { \builtin exit "$__stead_rc"; } 2>/dev/null
     }
+}
+
+__stead_define_trap() {
     trap() {
         if [[ ${1--p} == -p ]]; then
             __stead_traps "$@"
@@ -403,8 +423,4 @@ __stead_define() {
         \builtin trap "$@" || \builtin return
         { \__stead_trapped "$@"; } >/dev/null 2>&1
     }
-    __stead_trap_err ''
-    __stead_trap_exit ''
-    \builtin trap '{ \__stead_nudge; } 2>/dev/null' URG
-    for __s_signal in "${__stead_SIGNALS[@]}"; do __stead_trap_signal "$__s_signal"; done
 }

@@ -19,9 +19,17 @@ __stead_find_stdin() {
     done
 }
 
-# Code may have a `break` or `continue` outside of its loops, and in our loop it would be one of that.
+# Code may have a `break` or `continue` outside of its loops, and in our loop it would be one of that. So may aliases and
+# traps, and commands whose names only come about when they run: `${x}k`, `br\eak`.
 __stead_may_leave() {
-    if [[ $1 == *break* || $1 == *continue* || $1 == *eval* || $1 == *source* || $1 == *'. '* ]]; then __stead_aside=1; fi
+    \builtin local __s_bare="$1"
+    if [[ $__s_bare == *[\"\'\\]* ]]; then __s_bare=${__s_bare//[\"\'\\]/}; fi
+    if [[ $__s_bare == *break* || $__s_bare == *continue* || $__s_bare == *eval* || $__s_bare == *source* || $__s_bare == *'. '* ]]; then
+        __stead_aside=1
+    elif [[ $__s_bare == *[\$\`]* ]] && [[ $__s_bare == *([[:space:]])*([a-z])[\$\`]* || $__s_bare == *[$';&|({!\n']*([[:blank:]])*([a-z])[\$\`]* ||
+        $__s_bare == *@(do|then|else|time|if|while|until|elif|command|builtin)+([[:blank:]])*([a-z])[\$\`]* ]]; then
+        __stead_aside=1
+    fi
 }
 
 # Code that may ask gets a `read` that shows its question; from then on, since it may have defined functions that ask.
@@ -64,7 +72,7 @@ __stead_arm() {
     # What `=~` matched is the user's BASH_REMATCH, so it is used only where it is likely to be needed.
     if [[ $__stead_src == *errtrace* || ( $__stead_src == *set*-*E* && $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ) ]]; then __stead_trace=1; fi
     if [[ $__stead_src == *set*+*E* && $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
-    if ((${#__stead_src} > 100000)); then __stead_aside=1; else __stead_may_leave "$__stead_src ${BASH_ALIASES[*]}"; fi
+    if ((${#__stead_src} > 100000)); then __stead_aside=1; else __stead_may_leave "$__stead_src ${BASH_ALIASES[*]} ${__stead_sprung-}"; fi
     __stead_may_ask
 }
 
@@ -294,7 +302,9 @@ __stead_learn() {
     if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit && $__stead_end != signal ) ]]; then __stead_int=$__s_int; fi
     __stead_tries=$((__stead_tries + 1))
     if ((__stead_tries > 1)); then \builtin return 0; fi
-    if [[ ${__stead_seen[1]} == "$__stead_own_traps" ]]; then __stead_watched=; fi
+    __stead_sprung=
+    if [[ ${__stead_seen[1]} == "$__stead_own_traps" ]]; then __stead_watched=; else __stead_sprung=${__stead_seen[1]}; fi
+    if [[ $__stead_nl${__stead_seen[3]} != *"${__stead_nl}exit$__stead_nl"* || $__stead_nl${__stead_seen[3]} != *"${__stead_nl}trap$__stead_nl"* ]]; then __stead_define_again; fi
     __s_list=${__stead_seen[5]} __s_list=${__s_list%"$__stead_nl"}
     if [[ $__s_list == - ]]; then
         __s_list=

@@ -6,8 +6,8 @@
 
 # `nothing`, `named` (only the variables in __stead_named), or `all`.
 __stead_reach=all __stead_named=()
-# Whether a trap of the user's may run code beside; known after a whole look only.
-__stead_watched=
+# Whether a trap of the user's may run code beside; known after a whole look only. All traps, if so.
+__stead_watched= __stead_sprung=
 
 # Sets __stead_reach for the code in __stead_src. Is called with `set -f`.
 __stead_foresee() {

@@ -32,6 +32,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/libraries.py"),
     include_str!("python/bridge/marks.py"),
     include_str!("python/bridge/stores.py"),
+    include_str!("python/bridge/samples.py"),
     include_str!("python/bridge/names.py"),
     include_str!("python/bridge/figures.py"),
     include_str!("python/bridge/rendering.py"),

@@ -83,10 +83,10 @@ class Frames(BridgeTest):
     def test_e13_arrays_say_shape_and_type(self):
         self.tells(self.start_with("import numpy as np\ndf = np.arange(12.0)\nb = df\nm = np.eye(3)"), [
             ("df = df.reshape(3, 4)", "12→3×4"),
-            ("b[0] = 1", {"b": "12 values"}),
-            ("b += 1", {"b": "12 values"}),
+            ("b[0] = 1", {"b": "12 values", "df": "3×4 values"}),
+            ("b += 1", {"b": "12 values", "df": "3×4 values"}),
             ("c = b", {}),
-            ("c[1:] *= 2", {"b": "12 values", "c": "12 values"}),
+            ("c[1:] *= 2", {"b": "12 values", "c": "12 values", "df": "3×4 values"}),
             ("df = df.astype('int32')", "3×4 float64→int32"),
             ("df.shape = (4, 3)", "3×4→4×3"),
             ("m[0], df[0, 0] = 5, 6", {"m": "3×3 values", "df": "4×3 values"}),
@@ -130,6 +130,37 @@ class Frames(BridgeTest):
         self.tells(host, [("add()", {"df": "3×2→3×3 +new", "same": "3×2→3×3 +new"}),
                           ("same.loc[0, 'a'] = 5", {"df": "3×3 values", "same": "3×3 values"}),
                           ("exec(\"df['by_exec'] = 1\")", {"df": "3×3→3×4 +by_exec", "same": "3×3→3×4 +by_exec"})])
+
+    def test_e13_a_change_under_a_name_that_the_same_code_gives_is_told(self):
+        host = self.start_with("import numpy as np\na = np.arange(12.0)\nm = np.eye(3)")
+        self.tells(host, [("b = a; b[0] = 5", {"a": "12 values"}), ("del b", {}), ("t = a\nt += 1\ndel t", {"a": "12 values"}), ("v = a[2:4]; v[:] = 0", {"a": "12 values"}),
+                          ("v[0] = 1", {"a": "12 values", "v": "2 values"}), ("w = a[6:]; w[0] = 2", {"a": "12 values"}), ("w[1] = 3", {"a": "12 values", "w": "6 values"}),
+                          ("for row in m:\n    row[0] = 9", {"m": "3×3 values"}), ("c = a.copy(); c[0] = 1", {}), ("c = np.zeros(3); c[0] = 1; c = a", {"c": None}),
+                          ("del c", {}), ("n = a\nn = n + 1\nn[0] = 7", {})])
+
+    def test_e13_values_that_a_function_of_the_users_changes_are_told(self):
+        host = self.start_with(MAKE + """
+a, big, m, keep = np.zeros(3), np.zeros(100_000), np.zeros((500, 700)), np.ones(4)
+alias = a
+def f(): a[0] += 1
+def g(x): x[...] = x + 1
+class Holder:
+    def __init__(self): self.data = keep
+    def step(self): self.data *= 2
+holder = Holder()
+def reads(): return a.sum(), df.a.sum(), holder.data.max()
+def frame(): df.loc[0, 'b'] = df.loc[0, 'b'] + 1
+def column(): df.iloc[1, 0] += 1
+odd = np.array([1, 'x', None], dtype=object)""")
+        self.tells(host, [("f()", {"a": "3 values", "alias": "3 values"}), ("reads()", {}), ("g(big)", {"big": "100000 values"}), ("g(m)", {"m": "500×700 values"}), ("[g(x) for x in (a, big)]", {"a": "3 values", "alias": "3 values", "big": "100000 values"}),
+                          ("holder.step()", {"keep": "4 values"}), ("frame()", {"df": "3×2 values"}), ("column()", {"df": "3×2 values"}), ("exec('a[1] = 77')", {"a": "3 values", "alias": "3 values"}),
+                          ("def h(): odd[0] = 5", {}), ("h()", {"odd": "3 values"}), ("x = 1", {}), ("Holder()", {}), ("list(map(lambda i: a.__setitem__(0, i), [8, 9]))", {"a": "3 values", "alias": "3 values"}),
+                          ("def now():\n    keep[0] = 99\nnow()", {"keep": "4 values"})])
+        result = host.eval("f()\n1/0")
+        self.assertEqual({entry["name"] for entry in result.done["changed"]["rebound"]}, {"a", "alias"})
+        if importlib.util.find_spec("torch"):
+            self.ok(host, "import torch\nt = torch.zeros(3)\ndef inside(): t[0] = 5")
+            self.tells(host, [("inside()", {"t": "3 values"}), ("reads()", {})])
 
     def test_e13_what_did_not_run_is_not_told(self):
         host = self.start_with(MAKE + "\narr = np.zeros(3)")

@@ -92,6 +92,8 @@ def do_eval(eval_id, payload):
         name = file_name()
         remember_source(name, source)
         codes, has_value = compile_all(source, name)
+        if MARKS:
+            take_samples(codes)
         value = run_codes(codes)
         if has_value:
             if not shown_at_once(value):

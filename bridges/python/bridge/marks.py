@@ -2,7 +2,8 @@
 #
 # A mark is what can be known of one without looking at its data: shape, labels, types, and which arrays it is made of. It
 # refers to none of these arrays, so it keeps no data alive. Where a library gives no more, or its inside is not as
-# expected, shape and labels are compared. What changes single values in place shows in the code (stores.py).
+# expected, shape and labels are compared. What changes single values in place shows in the code (stores.py), or is found by
+# comparing some of them (samples.py).
 
 ARRAYS = {"jax", "jaxlib", "cupy", "tensorflow", "scipy"}  # libraries in which any class may be one of arrays
 FRAMES = {("numpy", "ndarray"): "array", ("torch", "Tensor"): "array",
@@ -188,9 +189,13 @@ def compare_marks(added, rebound, mentioned):
         elif name not in bound and before.of == mark.of:
             same.append(name)
     if same:
-        for name in attempt(stored_into, same, mentioned, tree, stopped) or ():
+        stored = attempt(stored_into, same, mentioned, tree, stopped) or []
+        if SAMPLES:
+            stored.extend(attempt(differing, [name for name in same if name not in stored]) or ())
+        for name in stored:
             told[name] = size_text(MARKS[name].shape) + " values"
             rebound.append(name)
+    SAMPLES.clear()
     return told
 
 

@@ -20,9 +20,12 @@ def may_store(source):
 
 
 def stored_into(names, mentioned, tree, stopped):
-    """Which of the names are written into by code that ran up to a line, also under another name of the same object."""
-    wanted = {name for name in names if name in mentioned}
-    if not wanted or tree is None:
+    """Which of the names are written into by code that ran up to a line, also under another name of the same object, or of
+    a part of it."""
+    if tree is None:
+        return []
+    wanted = wanted_names(names, mentioned, tree)
+    if not wanted:
         return []
     found, todo = set(), list(tree.body)
     while todo:
@@ -32,8 +35,75 @@ def stored_into(names, mentioned, tree, stopped):
         if stopped is None or getattr(node, "lineno", 0) < stopped:
             note_stores(node, wanted, found)
         todo.extend(children_of(node))
-    objects = {MARKS[name].of for name in found}
-    return [name for name in names if MARKS[name].of in objects]
+    if not found:
+        return []
+    objects = {MARKS[wanted[name]].of for name in found}
+    parts = [SPACE[name] for name in found if name in SPACE]
+    return [name for name in names if MARKS[name].of in objects or shares_values(SPACE[name], parts)]
+
+
+def wanted_names(names, mentioned, tree):
+    """Each mentioned name that holds one of the marked objects, or has held one in this code, or holds a part of one, with the
+    marked name that it stands for."""
+    wanted = {name: name for name in names if name in mentioned}
+    objects, array = {MARKS[name].of: name for name in names}, getattr(modules.get("numpy"), "ndarray", None)
+    others = [name for name in mentioned if name not in wanted and name in SPACE and (id(SPACE[name]) in objects or type(SPACE[name]) is array)]
+    copies = [node for node in tree.body if isinstance(node, _ast.Assign) and isinstance(node.value, _ast.Name)]
+    if not others and not (wanted and copies):
+        return wanted
+    bound = bound_once(tree)
+    for name in others:
+        if name in bound:
+            value = SPACE[name]
+            marked = objects.get(id(value)) or next(iter([marked for marked in names if shares_values(value, [SPACE[marked]])]), None)
+            if marked is not None:
+                wanted[name] = marked
+    for node in copies:
+        if node.value.id in wanted:
+            for target in node.targets:
+                if isinstance(target, _ast.Name) and target.id in bound:
+                    wanted.setdefault(target.id, wanted[node.value.id])
+    return wanted
+
+
+def bound_once(tree):
+    """Names that the code binds once, so that they hold the same object wherever they are written into."""
+    counts, todo = {}, list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, SCOPES):
+            continue
+        if isinstance(node, _ast.AugAssign):
+            todo.append(node.value)
+            continue
+        if isinstance(node, _ast.Name) and isinstance(node.ctx, _ast.Store):
+            counts[node.id] = counts.get(node.id, 0) + 1
+        todo.extend(children_of(node))
+    return {name for name, count in counts.items() if count == 1}
+
+
+def shares_values(value, others):
+    """Whether an array of numpy has values in common with one of the others, of which one may be a part of the other."""
+    numpy = modules.get("numpy")
+    if numpy is None or type(value) is not numpy.ndarray:
+        return False
+    for other in others:
+        if type(other) is numpy.ndarray and owner_of(value) is owner_of(other):
+            try:
+                if numpy.shares_memory(value, other, max_work=1000):
+                    return True
+            except Exception:  # it would take too long to know
+                pass
+    return False
+
+
+def owner_of(array):
+    """The object whose memory an array lies in."""
+    while array.base is not None:
+        if type(array.base) is not type(array):
+            return array.base
+        array = array.base
+    return array
 
 
 def note_stores(node, wanted, found):
@@ -68,7 +138,7 @@ def way_to(node):
 
 def note_target(target, wanted, found):
     name, way = way_to(target)
-    if name in wanted and ASIDE.isdisjoint(way) and not is_of_a_copy(MARKS[name].sort, way):
+    if name in wanted and ASIDE.isdisjoint(way) and not is_of_a_copy(MARKS[wanted[name]].sort, way):
         found.add(name)
 
 
@@ -91,10 +161,10 @@ def note_call(node, wanted, found):
         name, way = way_to(node.func.value)
     else:
         return
-    if name in wanted and not way and is_done_in_place(MARKS[name].root, called, node):
+    if name in wanted and not way and is_done_in_place(MARKS[wanted[name]].root, called, node):
         found.add(name)
     first = node.args[0].id if node.args and isinstance(node.args[0], _ast.Name) else None
-    if called in FILLED_FIRST and first in wanted and MARKS[first].root in FILLED_BY and is_filling(called, node, name, way):
+    if called in FILLED_FIRST and first in wanted and MARKS[wanted[first]].root in FILLED_BY and is_filling(called, node, name, way):
         found.add(first)
 
 

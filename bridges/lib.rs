@@ -78,6 +78,7 @@ pub const NODE: &str = concat!(
     include_str!("node/bridge/thread.js"),
     include_str!("node/bridge/scan.js"),
     include_str!("node/bridge/rewrite.js"),
+    include_str!("node/bridge/places.js"),
     include_str!("node/bridge/incomplete.js"),
     include_str!("node/bridge/context.js"),
     include_str!("node/bridge/streams.js"),

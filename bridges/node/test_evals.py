@@ -217,6 +217,32 @@ class Evals(NodeTest):
         self.fails(host, "`unterminated", "SyntaxError")
         self.fails(host, "return 1", "SyntaxError")
 
+    def test_js2_lines_and_columns_are_those_of_the_users_code(self):
+        host = self.start()
+        for code, *places in (
+                ("class A { m() { null.x } }\nnew A().m()", "1:22", "2:9"), ("class B { m() { null.x } } new B().m()", "1:22", "1:36"), ("let a, b; null.x", "1:16"), ("let c\nlet d; null.x", "2:13"),
+                ("const e = 1; null.x", "1:19"), ("e = 2", "1:3"), ("let f; e += 1", "1:10"), ("await 1; class D {} null.x", "1:26"), ("let g; await (async () => { null.x })()", "1:34", "1:38"),
+                ("import fs from 'fs'; null.x", "1:27"), ("import {\n readFile,\n} from 'fs'; null.x", "3:19"), ("import path from 'path'\nimport { none } from 'fs'\n1", "2:1"), ("class F { static x = null.x }", "1:27", "1:1"),
+                ("{ a: null.x }", "1:11"), ("{ a: 1,\n b: null.x }", "2:10"), ("'use strict'; let i; null.x", "1:27"), ("let j; class K {} let l; null.x", "1:31"), ("import.meta.url; null.x", "1:23"),
+                ("let m\r\nlet n; null.x", "2:13"), ("`\n${1}`; let o; null.x", "2:20")):
+            result = host.eval(code)
+            self.assertEqual(result.status, "error", code)
+            frames = [line.rpartition("<js:%d>:" % host.count)[2].rstrip(")") for line in result.traceback.split("\n")[1:]]
+            self.assertEqual(frames, list(places), (code, result.traceback))
+            self.assertNotIn("void 0", result.traceback)
+        # A function of an earlier eval, in a timer, and by the user's own look at the stack.
+        self.ok(host, "let p; function late() { return new Error('x').stack.split('\\n')[1].trim() }")
+        self.ok(host, "let q; late()", "'at late (<js:%d>:1:33)'" % host.count)
+        result = host.eval("let r; setTimeout(() => { null.x }, 1); await new Promise((go) => setTimeout(go, 50))")
+        self.assertIn("<js:%d>:1:32" % host.count, result.err)
+
+    def test_js2_the_caret_of_a_syntax_error_stands_below_its_place(self):
+        host = self.start()
+        for code in ("let a; x = = 2", "class E {} x = = 2", "await 1; let y; x = = 2", "import fs from 'fs'; x = = 2", "let process; let r; x = = 2", "let b\nclass F {} let c; x = = 2", "import {\n readFile\n} from 'fs'; x = = 2",
+                     "'use strict'; let d; x = = 2", "#!/usr/bin/node\nlet d; x = = 2"):
+            _, shown, caret = self.fails(host, code, "SyntaxError").traceback.split("\n")[:3]
+            self.assertEqual((shown, len(caret)), (code.split("\n")[-1], len(shown) - 2), code)
+
     def test_a_failed_eval_leaves_no_name_that_it_did_not_set(self):
         host = self.start()
         result = self.fails(host, "let before = 1; throw new Error('x'); let after = 2", "Error")

@@ -5,8 +5,8 @@ const fs = require("node:fs");
 const path = require("node:path");
 const test = require("node:test");
 
-const text = ["scan", "rewrite"].map((name) => fs.readFileSync(path.join(__dirname, "bridge", name + ".js"), "utf8")).join("");
-const { scan, rewrite } = new Function("CONSTANTS", "globalEval", text + "; return { scan, rewrite }")(new Set(["OLD"]), eval);
+const text = ["scan", "rewrite", "places"].map((name) => fs.readFileSync(path.join(__dirname, "bridge", name + ".js"), "utf8")).join("");
+const { scan, rewrite, placeInSource } = new Function("CONSTANTS", "globalEval", text + "; return { scan, rewrite, placeInSource }")(new Set(["OLD"]), eval);
 
 const kinds = (source) => scan(source)?.map((token) => (token.kind === "word" ? token.text : token.kind)).join(" ");
 
@@ -126,6 +126,23 @@ test("JS-1 imports", () => {
   assert.throws(() => rewrite("export default 1"), /no module/);
   assert.throws(() => rewrite("1\nexport { a }"), /no module/);
   assert.throws(() => rewrite("import { a } fro 'm'"), /not complete/);
+});
+
+test("JS-2 every character of the source that is left has its place", () => {
+  const sources = [
+    "let a, b; f(1)\nclass A { m() {} } g(2)", "import x, { y as z } from 'm'; h(3)\nimport 'n'; i(4)", "const c = 1; class B {}; class C {} j(5)", "import('m'); OLD = 2; k(6)",
+    "import {\n  a,\n} from 'm' with { type: 'json' }; l(7)", "let a\r\nlet b; m(8)", "n(9)", "let s = `\n\u2028`; let t; o(0)",
+  ];
+  for (const source of sources) {
+    const plan = rewrite(source);
+    const lines = (text) => text.split(/\r\n|[\n\r\u2028\u2029]/);
+    lines(plan.text).forEach((text, line) => {
+      for (const call of text.matchAll(/\b[a-z]\(\d\)/g)) {
+        const [there, column] = placeInSource(plan, line + 1, call.index + 1);
+        assert.strictEqual(lines(source)[there - 1].slice(column - 1, column + 3), call[0], source);
+      }
+    });
+  }
 });
 
 test("JS-1 await at top level is told from await in functions", () => {

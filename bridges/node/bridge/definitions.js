@@ -16,7 +16,7 @@ function definitions(source) {
     if (!(error instanceof Refused)) throw error;
     throw new SourceProblem(`line ${position(source, error.at)[0]}: ${error.message}`);
   }
-  const refused = plan.awaits ? compileError(withoutHash(plan.text), source, "(async () => {", "\n})") : compileError(plan.text, source);
+  const refused = plan.awaits ? compileError(plan, source, "(async () => {", "\n})") : compileError(plan, source);
   if (refused) throw new SourceProblem(`line ${/:(\d+)\n/.exec(refused.traceback)?.[1] ?? 1}: ${refused.message}`);
   const tokens = scan(source);
   if (tokens === null) throw new SourceProblem("it cannot be parted into statements");

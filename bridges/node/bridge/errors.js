@@ -44,7 +44,7 @@ function userFrames(trace) {
     }
     let text;
     try {
-      text = String(site);
+      text = withPlaces(String(site));
     } catch {
       text = file;
     }
@@ -124,10 +124,10 @@ function position(source, offset) {
   return [before.length, before[before.length - 1].length + 1];
 }
 
-/** Where and why V8 refuses a text; null if it does not. */
-function compileError(text, source, prefix = "", suffix = "") {
+/** Where and why V8 refuses the text of a plan; null if it does not. */
+function compileError(plan, source, prefix = "", suffix = "") {
   try {
-    new Script(prefix + text + suffix, { filename: fileName() });
+    new Script(prefix + withoutHash(plan.text) + suffix, { filename: fileName() });
     return null;
   } catch (error) {
     let line = 1, column = 1;
@@ -138,7 +138,7 @@ function compileError(text, source, prefix = "", suffix = "") {
       column = (caret?.indexOf("^") ?? 0) + 1;
     } catch {}
     if (line === 1) column -= prefix.length;
-    return syntaxEvent(stringOf(error.message, "it cannot be compiled"), source, line, Math.max(column, 1));
+    return syntaxEvent(stringOf(error.message, "it cannot be compiled"), source, ...placeInSource(plan, line, Math.max(column, 1)));
   }
 }
 

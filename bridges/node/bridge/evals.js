@@ -32,13 +32,16 @@ function doEval(id, payload) {
   if (isInterrupted()) return finish({ status: "interrupted" });
   let plan;
   try {
-    plan = rewrite(isObject(source) ? "(" + source + "\n)" : source);
+    const wrapped = isObject(source);
+    plan = rewrite(wrapped ? "(" + source + "\n)" : source);
+    plan.lead = wrapped ? 1 : 0;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return finish({ status: "error", error: syntaxEvent(error.message, source, ...position(source, error.at)) });
   }
+  keepShifts(plan);
   if (!plan.awaits && plan.names.some(isAccessor)) {
-    const refused = compileError(plan.text, source);
+    const refused = compileError(plan, source);
     if (refused) return finish({ status: "error", error: refused });
   }
   owned(S.mark, () => {
@@ -84,7 +87,7 @@ function runPlainly(plan) {
     declareNames(plan, false);
     // Strict code in an eval would keep its variables to itself, so it runs as a script.
     value = plan.strict
-      ? runUser(() => new Script(text, { filename: fileName() }).runInThisContext())
+      ? runUser(() => new Script(text, { filename: fileName() }).runInThisContext({ displayErrors: false }))
       : runUser(() => globalEval(text));
   } catch (error) {
     return failed(error, plan);
@@ -109,7 +112,7 @@ function askInspector(...message) {
 
 /** Whatever awaits at top level runs in V8's REPL mode, which only its inspector offers. */
 function runAwaiting(plan) {
-  const refused = compileError(withoutHash(plan.text), S.source, "(async () => {", "\n})");
+  const refused = compileError(plan, S.source, "(async () => {", "\n})");
   if (refused) return finish({ status: "error", error: refused });
   connectInspector();
   declareNames(plan, true);
@@ -142,7 +145,7 @@ function runAwaiting(plan) {
       const details = answer?.exceptionDetails;
       if (result !== null || !details || !isCurrent()) return;
       const text = String(details.exception?.description ?? details.text).split("\n")[0].replace(/^SyntaxError: /, "");
-      finish({ status: "error", error: syntaxEvent(text, S.source, details.lineNumber + 1, details.columnNumber + 1) });
+      finish({ status: "error", error: syntaxEvent(text, S.source, ...placeInSource(plan, details.lineNumber + 1, details.columnNumber + 1)) });
     })));
   } finally {
     if (result === null) stop();
@@ -178,7 +181,7 @@ function failed(error, plan) {
   let event = null;
   // Names that the code did not come to define are taken away again.
   for (const name of plan.fresh) if (valueOf(name) === undefined) deleteProperty(G, name);
-  if (isError(error) && !plan.awaits && isSyntaxError(error)) event = compileError(plan.text, S.source);
+  if (isError(error) && !plan.awaits && isSyntaxError(error)) event = compileError(plan, S.source);
   event ??= errorEvent(error);
   later(run, () => finish({ status: "error", error: event }));
 }

@@ -2,7 +2,7 @@
 //
 // The source runs as indirect eval, where `var` and `function` make deletable properties of the global object. So top-level
 // `let`, `const` and `class` become `var`, and every kind of declaration may follow every other. Imports become
-// calls of a helper. Lines stay where they are.
+// calls of a helper. Lines stay where they are; columns that do not are told as they are in the source (places.js).
 
 const IMPORT = "stead$import", CONST = "stead$const";
 // In code without any of these nothing has to be rewritten, and its value is to be shown.
@@ -21,10 +21,11 @@ class Refused extends Error {
 
 /**
  * What to run: `text`; whether it is `strict` or `awaits` at top level; whether its last statement has a `value`;
- * the names it declares, those of them that are constants, and `fresh`: those that were not there before.
+ * the names it declares, those of them that are constants, and `fresh`: those that were not there before; `shifts`: what of
+ * it stands elsewhere than in the source, or null.
  */
 function rewrite(source) {
-  const plan = { text: source, strict: false, awaits: false, value: true, names: [], constants: new Set(), fresh: [] };
+  const plan = { text: source, strict: false, awaits: false, value: true, names: [], constants: new Set(), fresh: [], shifts: null };
   if (!NEEDS_SCAN.test(source)) return plan;
   const tokens = scan(source);
   if (tokens === null || tokens.length === 0) return plan;
@@ -50,6 +51,7 @@ function rewrite(source) {
     placeImports(imports, edits, source);
   }
   plan.text = edited(source, edits);
+  plan.shifts = shiftsOf(source, edits, plan.text);
   return plan;
 }
 
@@ -282,7 +284,9 @@ function unquote(text) {
 /** Imports happen before everything else, so all of them stand where the first one stood. */
 function placeImports(imports, edits, source) {
   let text = "";
-  for (const { bound, space, specifier, attributes } of imports) {
+  const parts = [];
+  for (const { start, bound, space, specifier, attributes } of imports) {
+    parts.push([text.length, start]);
     const names = bound.map(([name]) => ", " + JSON.stringify(name)).join("");
     const call = `await ${IMPORT}.names(${specifier}, ${attributes.slice(2) || "null"}${names})`;
     const pattern = bound.map(([name, local]) => JSON.stringify(name) + ": " + local).join(", ");
@@ -293,7 +297,7 @@ function placeImports(imports, edits, source) {
   }
   imports.forEach(({ start, end }, n) => {
     const lines = source.slice(start, end).replace(/[^\n]/g, "");
-    edits.push([start, end, (n === 0 ? text.trimEnd() : "") + lines]);
+    edits.push(n === 0 ? [start, end, text.trimEnd() + lines, parts] : [start, end, lines]);
   });
 }
 

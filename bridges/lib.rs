@@ -89,6 +89,7 @@ pub const NODE: &str = concat!(
     include_str!("node/bridge/names.js"),
     include_str!("node/bridge/modules.js"),
     include_str!("node/bridge/evals.js"),
+    include_str!("node/bridge/ends.js"),
     include_str!("node/bridge/work.js"),
     // In a function, so that it runs when it is first needed.
     "function makeSaving() {\n",

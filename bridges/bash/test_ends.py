@@ -173,6 +173,20 @@ class Ends(BashTest):
         host.control.close()
         self.assertEqual(host.process.wait(20), 0)
 
+    def test_j2_the_exit_trap_is_part_of_the_last_eval(self):
+        for code, out, status in (("trap 'echo bye $?' EXIT; echo a", "a\nbye 0\n", 0), ("trap 'echo bye $?' EXIT; (exit 3)", "bye 3\n", 3), ("trap 'echo bye; exit 7' EXIT; exit 2", "bye\n", 7), ("echo a", "a\n", 0),
+                                  ("trap 'echo bye' EXIT; set -e; false; echo never", "bye\n", 1), ("trap 'echo bye' EXIT; set -eu; echo $none", "bye\n", 1)):
+            host = self.start()
+            host.send("last")
+            result = host.eval(code)
+            self.assertEqual((result.out, result.done["exit_code"]), (out, status), (code, result.events))
+            host.send("exit")
+            self.assertEqual(host.process.wait(20), 0)
+            self.assertEqual(os.read(host.out, 100), b"")
+        host = self.start()
+        host.send("last")
+        self.assertIn("background jobs", host.eval("sleep 1000 & echo a").done["notice"])
+
     def test_sh3_a_break_that_only_comes_about_when_it_runs_leaves_nothing_of_ours(self):
         host = self.start()
         told = "bash: break: only meaningful in a `for', `while', or `until' loop\n"

@@ -27,4 +27,4 @@ class Golden(BashTest):
                     else:
                         heard.add(line["host"].split(" ")[0])
         self.assertEqual(told, set(re.findall(r'{\\"ev\\":\\"(\w+)', Host.bridge.decode())))
-        self.assertEqual(heard, {"eval", "interrupt", "query", "clear", "work", "exit"})
+        self.assertEqual(heard, {"eval", "interrupt", "query", "clear", "work", "last", "exit"})

@@ -217,6 +217,27 @@ class Evals(NodeTest):
         self.fails(host, "`unterminated", "SyntaxError")
         self.fails(host, "return 1", "SyntaxError")
 
+    def test_j2_what_the_last_eval_leaves_to_be_done_is_part_of_it(self):
+        leaves = "process.on('exit', (code) => console.log('exit', code)); process.once('beforeExit', () => setTimeout(() => console.log('more'), 5)); setTimeout(() => console.log('timer'), 50); console.log('first'); "
+        for code, status, value, out in ((leaves + "6 * 7", "ok", "42", "first\ntimer\nmore\nexit 0\n"), (leaves + "await 1; 6 * 7", "ok", "42", "first\ntimer\nmore\nexit 0\n"),
+                                         (leaves + "throw new Error('x')", "error", None, "first\nexit 1\n"), ("5", "ok", "5", ""), ("process.on('exit', () => { throw new Error('x') })\n1", "error", None, "")):
+            host = self.start()
+            host.send("last")
+            result = host.eval(code)
+            self.assertEqual((result.status, result.value, result.out), (status, value, out), result.events)
+            if status == "ok":
+                self.assertEqual(host.process.wait(20), 0)
+        host = self.start()
+        host.send("last")
+        result = host.submit("console.log('up'); setInterval(() => {}, 1000)\n1")
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        host = self.start()
+        host.send("last")
+        result = host.submit("setTimeout(() => process.exit(4), 5)\n1")
+        self.assertEqual(host.wait_end(result), 4)
+
     def test_js2_lines_and_columns_are_those_of_the_users_code(self):
         host = self.start()
         for code, *places in (

@@ -31,6 +31,24 @@ class Ends(BridgeTest):
             self.assertEqual(result.traceback, "")
         self.ok(host, "x", "5")
 
+    def test_j2_what_the_last_eval_leaves_to_be_done_is_part_of_it(self):
+        leaves = "import atexit, threading, time, concurrent.futures\natexit.register(print, 'handler')\ndef work(): time.sleep(0.1); print('thread')\nthreading.Thread(target=work).start()\n" \
+                 "concurrent.futures.ThreadPoolExecutor().submit(lambda: (time.sleep(0.05), print('pool')))\nprint('first')\n"
+        for last, status, value in (("6 * 7", "ok", "42"), ("1 / 0", "error", None), ("raise SystemExit(3)", "error", None)):
+            host = self.start()
+            host.send("last")
+            result = host.eval(leaves + last)
+            self.assertEqual((result.status, result.value, result.out), (status, value, "first\npool\nthread\nhandler\n"), result.events)
+            host.send("exit")
+            self.assertEqual(host.process.wait(DEADLINE), 0)
+            self.assertEqual(os.read(host.out, 100), b"")
+        host = self.start()
+        host.send("last")
+        result = host.submit("import threading\nthreading.Thread(target=threading.Event().wait).start()\nprint('up', flush=True)")
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+
     def test_py13_exit_ends_the_session_in_good_order(self):
         for call, code in (("exit()", 0), ("quit(3)", 3), ("from builtins import exit as e; e(4)", 4), ("exit('bye')", 1)):
             host = self.start()

@@ -192,6 +192,33 @@ fn j2_a_run_shares_nothing_and_leaves_no_session() {
 }
 
 #[test]
+fn j2_what_the_code_of_a_run_leaves_to_be_done_is_part_of_it() {
+    let env = TestEnv::new(STEAD);
+    for (language, code, out) in [
+        (
+            "python",
+            "import atexit, threading\natexit.register(print, 'exit')\n\
+             threading.Timer(0.2, print, ['late']).start()\nprint('first')",
+            "first\nlate\nexit\n",
+        ),
+        (
+            "node",
+            "process.on('exit', () => console.log('exit')); \
+             setTimeout(() => console.log('late'), 200); console.log('first')",
+            "first\nlate\nexit\n",
+        ),
+        ("bash", "trap 'echo exit' EXIT; echo first", "first\nexit\n"),
+    ] {
+        let reply = env.json(["run", language, code]);
+        assert_eq!(
+            (reply["status"].as_str(), text(&reply, "out").as_str()),
+            (Some("complete"), out),
+            "{reply:#}"
+        );
+    }
+}
+
+#[test]
 fn j2_a_run_that_outlives_the_wait_goes_on_and_ends_by_itself() {
     let env = TestEnv::new(STEAD);
     let gate = Gate::new(&env, "gate");

@@ -169,6 +169,7 @@ __stead_serve() {
     work)
         __stead_take_work "${__s_id#* }"
         \builtin return ;;
+    last) __stead_last=1 ;;
     exit) __stead_leave ;;
     esac
     \builtin return 1
@@ -345,6 +346,7 @@ __stead_finish() {
     fi
     if [[ -n $__stead_work ]]; then __stead_worked; fi
     if [[ -n $__stead_is_stdlib ]]; then __stead_end_stdlib; fi
+    if [[ -n $__stead_last ]]; then __stead_end_all; fi
     # A command that takes the signal for itself leaves the shell to go on, so the host may have sent an interrupt.
     if [[ $__stead_end$__stead_code == normal0 ]] && ! \builtin read -t 0 -u 40; then
         __s_events+="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0"
@@ -393,6 +395,23 @@ __stead_notify() {
     fi
     __stead_quote "$__s_notice"
     __s_more+=",\"notice\":$__stead_q"
+}
+
+# The end of the last eval: the user's EXIT trap is part of it. In a subshell, which an `exit` in there ends.
+__stead_last=
+__stead_end_all() {
+    if [[ -n $__stead_is_stdlib ]]; then \builtin return 0; fi
+    if [[ -n $(\builtin jobs -rp) ]]; then __s_notice+="${__s_notice:+; }background jobs that still run end with this run"; fi
+    if [[ -z $__stead_user_exit ]]; then \builtin return 0; fi
+    (
+        \builtin trap - EXIT INT
+        __stead_leaving=1
+        __stead_ret "$__stead_code"
+        \builtin eval "$__stead_user_exit"
+        \builtin exit "$__stead_code"
+    ) <&45 >&46 2>&47
+    __stead_code=$?
+    __stead_user_exit=
 }
 
 # The host asks to end: the user's EXIT trap runs with the user's streams.

@@ -58,6 +58,8 @@ const S = {
   stdlib: false,     // the running eval is the user's standard library
   mark: null,        // what stands for the running or last eval (context.js)
   run: 0,            // counts commands; tells a callback of an abandoned eval from one of the running eval
+  ends: false,       // the next eval, or the one that runs, is the last (ends.js)
+  ending: null,      // the result of its code, while what that left to be done goes on
   finishing: false,  // exit handlers run: output goes to the pipes as it is
   last: 1,           // descriptor written last in the running eval
   open: false,       // the eval's last line on stdout has no end yet: it may be a prompt

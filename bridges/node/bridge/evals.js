@@ -215,12 +215,15 @@ function interruptEvent(awaited) {
 /** Ends the eval. From here on no interrupt can hit; of one that is on its way `onTerminated` tells. */
 function finish(result) {
   if (!S.running) return;
+  if (S.ends && result.status !== "interrupted" && !isInterrupted()) return endAll(result);
   if (swap(shared, STATE, RUNNING, IDLE) === KILLING) return;
   wake(shared, STATE);
   // Code that ends after an interrupt may have ended because of it: the host ends the input of a blocking read.
   const interrupted = result.status === "interrupted" || isInterrupted();
   retireInput(interrupted);
   S.running = false;
+  S.ending = null;
+  S.port.ref();
   const events = [];
   if (interrupted) {
     result = { status: "interrupted", error: interruptEvent(result.awaited) };

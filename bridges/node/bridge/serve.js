@@ -17,6 +17,7 @@ const addFirst = process.prependListener;
 
 function onExit(code) {
   if (S.finishing) return;
+  if (S.ending !== null && S.running && !code) return leaveAll();
   S.finishing = true;
   poke(shared, STATE, IDLE);
   transmit({ ev: "exiting", code: Number(code) || 0 });
@@ -44,6 +45,9 @@ function command(words, payload) {
       S.run = peek(shared, RUN);
       return answer(seq, clearNames);
     }
+    case "last":
+      S.ends = true;
+      return poke(shared, STATE, IDLE);
     case "exit":
       poke(shared, STATE, IDLE);
       S.finishing = true;
@@ -117,7 +121,7 @@ function start() {
   S.port.start();
   transmit({
     ev: "hello", protocol: 1, language: "node", version: process.versions.node, executable: process.execPath, pid: process.pid,
-    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits", "save", "load", "stdlib", "definitions"],
+    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits", "save", "load", "stdlib", "definitions", "last"],
   });
   firstCommand();
 }

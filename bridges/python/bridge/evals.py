@@ -105,7 +105,24 @@ def do_eval(eval_id, payload):
     except BaseException as caught:
         S.failed, S.since = caught, Since.RAN
         SPACE.pop(VALUE, None)
+    if S.ends and S.interrupt == Interrupt.NONE and not isinstance(S.failed, Leave):
+        end_all()
     conclude(codes, source, events)
+
+
+def end_all():
+    """Does what an interpreter does at its end, as part of the last eval: waits for threads, and calls exit handlers. Python
+    itself finds nothing left to do."""
+    try:
+        S.since = Since.RAN
+        for module, call in (("threading", "_shutdown"), ("atexit", "_run_exitfuncs")):
+            if module in modules:
+                run_user(getattr(modules[module], call))
+        if S.interrupt != Interrupt.NONE:  # since 3.13 Python keeps it to itself while it waits for threads
+            raise KeyboardInterrupt
+    except BaseException as caught:
+        if S.failed is None or isinstance(caught, KeyboardInterrupt):
+            S.failed = caught
 
 
 def conclude(codes, source, events):

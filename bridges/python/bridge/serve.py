@@ -31,6 +31,8 @@ def step():
         do_clear(words[1])
     elif words[0] == "copy":
         do_copy(words[1])
+    elif words[0] == "last":
+        S.ends = True
     elif words[0] == "exit":
         S.life = Life.FINISHING
         signal(SIGINT, default_int_handler)
@@ -107,7 +109,7 @@ def start():
     meet_modules()
     patch_threads()
     reset_builtins()
-    can = ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load", "stdlib", "definitions"]
+    can = ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load", "stdlib", "definitions", "last"]
     if can_copy():
         can.append("checkpoint")
     transmit(dump({

@@ -63,6 +63,7 @@ class State:
     user_sigint = None  # a UserHandler, if the user has one
     stdin_used = False  # something was read from stdin since what was read ahead was last dropped
     draining = False    # what was read ahead is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile
+    ends = False        # the next eval, or the one that runs, is the last: what its code leaves to be done is part of it
     final = None        # the value of the eval's last expression, rendered
     flags = 0           # compiler flags of __future__ imports so far
     loop = None         # the session's asyncio loop, once there was an await

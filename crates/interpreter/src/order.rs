@@ -36,6 +36,9 @@ pub enum Order {
         /// Where it runs, for shell commands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<ShellPlace>,
+        /// Whether the interpreter ends after it: what the code leaves to be done is part of it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        last: bool,
         /// The hard timeout (SPEC E-3); `overdue` is told of each of its steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_ms: Option<u64>,

@@ -68,6 +68,8 @@ capabilities! {
     OwnProcesses => "own_processes",
     /// Takes `exit` while code runs as well, to leave in good order what runs the code elsewhere.
     Leaves => "leaves",
+    /// Lets all that the code of its last eval has left to be done be part of that eval: the command `last`.
+    Last => "last",
 }
 
 impl Capability {

@@ -68,6 +68,7 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
             // These commands ask nothing of a runner, and commands of newer hosts are skipped.
             Some(
                 Command::Ack
+                | Command::Last
                 | Command::Interrupt { .. }
                 | Command::InterruptQuery
                 | Command::Figures,

@@ -16,7 +16,8 @@ use crate::waiting::Waiting;
 /// Run code in a new interpreter that is gone afterwards
 ///
 /// Nothing is shared with any session and no session is left. Code that outlives `--timeout` goes on, and the
-/// reply has its id; its interpreter ends with it.
+/// reply has its id; its interpreter ends with it. Threads, timers and exit handlers that the code leaves are
+/// waited for, as when the interpreter runs a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead run python 'import sys; print(sys.version)'

@@ -8,7 +8,7 @@ use stead_protocol::{
 
 use crate::host::Host;
 use crate::requests::Asker;
-use crate::session::state::{Input, StopEffort, Ticket};
+use crate::session::state::{EvalRole, Input, StopEffort, Ticket};
 
 /// What is known of an eval from its acceptance to its end.
 #[derive(Debug, Default)]
@@ -84,7 +84,9 @@ impl Host {
         let limit_ms = self.state.running().and_then(|run| run.limit);
         let order = match work {
             Some(Work::Code { code }) => {
-                Order::Run { eval: self.eval_id(eval), code, place, limit_ms }
+                let asked = self.state.running().is_some_and(|run| run.role == EvalRole::Asked);
+                let last = self.meta.settings.policy.once && asked;
+                Order::Run { eval: self.eval_id(eval), code, place, last, limit_ms }
             }
             Some(Work::Clear) => Order::Clear { seq: self.number(Asker::Clear), limit_ms },
             other => match other.as_ref().and_then(Work::argument) {

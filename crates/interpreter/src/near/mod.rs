@@ -163,9 +163,14 @@ impl Near {
                     interpreter.copies.fallback = copy;
                 }
             }
-            Order::Run { eval, code, place, limit_ms } => {
+            Order::Run { eval, code, place, last, limit_ms } => {
                 let now = self.clock.now();
-                self.with(|interpreter| interpreter.run(eval, &code, place, limit_ms, now));
+                self.with(|interpreter| {
+                    if last {
+                        interpreter.announce_last();
+                    }
+                    interpreter.run(eval, &code, place, limit_ms, now);
+                });
                 crate::pause::point("sent");
             }
             Order::Work { eval, what, argument, limit_ms } => {

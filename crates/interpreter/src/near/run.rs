@@ -32,6 +32,13 @@ pub(super) struct Run {
 }
 
 impl Interpreter {
+    /// The next eval is the last one.
+    pub(super) fn announce_last(&mut self) {
+        if self.can(Capability::Last) {
+            self.send(&Command::Last.encode());
+        }
+    }
+
     pub(super) fn run(
         &mut self,
         eval: EvalId,

@@ -34,6 +34,9 @@ pub enum Command<'a> {
     },
     /// Where the next eval runs: a directory and the whole environment. For shell commands only.
     Place(&'a ShellPlace),
+    /// The next eval is the last: what its code leaves to be done by threads, timers and exit handlers is part of
+    /// it. For bridges that can `last`.
+    Last,
     /// The event that asked for this has been recorded: go on.
     Ack,
     /// The signal that follows is meant for this eval; no answer. A bridge that can `interrupts` carries it
@@ -95,6 +98,7 @@ impl Command<'_> {
                 with(format_args!("work {id} {what}"), argument.as_bytes())
             }
             Command::Place(place) => with(format_args!("place"), &place.encode()),
+            Command::Last => with(format_args!("last"), b""),
             Command::Ack => with(format_args!("ack"), b""),
             Command::Interrupt { id } => with(format_args!("interrupt {id}"), b""),
             Command::InterruptQuery => with(format_args!("interrupt -"), b""),
@@ -132,6 +136,7 @@ impl CommandFrame {
                 Command::Work { id: self.eval.as_ref()?, what, argument: &self.payload }
             }
             ["place"] => Command::Place(self.place.as_ref()?),
+            ["last"] => Command::Last,
             ["ack"] => Command::Ack,
             ["interrupt", "-"] => Command::InterruptQuery,
             ["interrupt", _] => Command::Interrupt { id: self.eval.as_ref()? },
@@ -230,6 +235,7 @@ mod tests {
     fn all(id: &EvalId, place: &ShellPlace) -> Vec<u8> {
         let commands = [
             Command::Place(place),
+            Command::Last,
             Command::Eval { id, code: "é\nline two" },
             Command::Work { id, what: "save", argument: "/tmp/é\n\ndf" },
             Command::Interrupt { id },

@@ -49,7 +49,7 @@ impl KernelTalk {
                 out.push(TalkAction::Leave);
             }
             // The loop keeps track of `ack`; directories are for shell commands; there are no figures.
-            Command::Ack | Command::Place(_) | Command::Figures => {}
+            Command::Ack | Command::Place(_) | Command::Last | Command::Figures => {}
         }
     }
 

@@ -44,7 +44,7 @@ impl NreplTalk {
             }
             Command::Exit => self.leave(out),
             // The loop keeps track of `ack`; directories are for shell commands; there are no figures.
-            Command::Ack | Command::Place(_) | Command::Figures => {}
+            Command::Ack | Command::Place(_) | Command::Last | Command::Figures => {}
         }
     }
 

@@ -71,13 +71,14 @@ pub(crate) struct StartNews {
 /// How far the start of an interpreter has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Launch {
-    /// It was ordered.
+    /// The lower half was ordered to find the interpreter.
     Ordered,
-    /// It was found, and that it starts is recorded.
+    /// The interpreter was found, and its start is recorded.
     Recorded,
-    /// It could not be started.
+    /// The interpreter could not be started.
     Refused(EndReason),
-    /// It is of no use: its init code could not be recorded and it was killed, or its bridge has nothing to run code with.
+    /// The interpreter is of no use: its init code could not be recorded and it was killed, or its bridge has nothing to
+    /// run code with.
     Useless { why: String, trouble: Option<Box<StartTrouble>> },
 }
 

@@ -12,9 +12,9 @@ pub(super) struct Greeting {
     pub(super) versions: Versions,
     /// The version of its program, if it says it.
     pub(super) program: Option<String>,
-    /// Who it is: `cli`, `mcp`.
+    /// What kind of program the client is: `cli`, `mcp`.
     pub(super) client: String,
-    /// It keeps the connection between calls.
+    /// The client keeps the connection between calls.
     pub(super) rests: bool,
 }
 

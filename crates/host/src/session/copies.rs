@@ -92,7 +92,7 @@ pub(crate) struct Effects {
 pub(crate) struct EndedEval {
     pub(crate) seq: EvalSeq,
     pub(crate) kind: WorkKind,
-    /// It belongs to every start of the session, and no client has asked for it.
+    /// The eval runs at every start of the session, and no client has asked for it.
     pub(crate) of_start: bool,
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum TextStage {
     Ends(PathBuf),
     /// Another one is started.
     Starts(PathBuf),
-    /// It loads the text.
+    /// The new interpreter loads the text.
     Loads { failed: Vec<Value> },
 }
 

@@ -159,10 +159,10 @@ impl Question {
 pub(crate) enum Listening {
     /// As far as is known it does not.
     No,
-    /// It may: it reads the session's input, and may also go on without any. `alone` if nothing but input or a time
+    /// The eval may wait: it reads the session's input, and may also go on without any. `alone` if nothing but input or a time
     /// limit of its own wakes it.
     May { alone: bool },
-    /// It does: only input lets it go on.
+    /// The eval waits: only input lets it go on.
     Waits(Question),
 }
 
@@ -206,9 +206,9 @@ pub(crate) enum Why {
     Protocol(String),
     /// What ran the code elsewhere is gone.
     Gone(String),
-    /// It ended before its hello.
+    /// The interpreter ended before its hello.
     NotReady,
-    /// It was not ready in time, and was ended.
+    /// The interpreter was not ready in time, and was ended.
     TooSlow,
     Stop(Vec<Ticket>),
     Restart(Vec<Ticket>),

@@ -87,19 +87,21 @@ class Clients:
 
 class Apart(unittest.TestCase):
     def setUp(self):
-        self.file = tempfile.NamedTemporaryFile("r")
-        self.addCleanup(self.file.close)
-        self.place = Clients(self.file.name)
+        handle, self.path = tempfile.mkstemp()
+        os.close(handle)
+        self.addCleanup(os.unlink, self.path)
+        self.place = Clients(self.path)
 
     def test_a_batch_is_done_in_another_process_which_ends_what_it_started_alone(self):
         def work():
-            self.place.children.append(Clients(self.file.name))
+            self.place.children.append(Clients(self.path))
             return [os.getpid(), *range(100000)]
 
         pid, *numbers = apart(self.place, work)
         self.assertNotEqual(pid, os.getpid())
         self.assertEqual(numbers, list(range(100000)))
-        self.assertEqual(self.file.read(), "closed\n")
+        with open(self.path) as file:
+            self.assertEqual(file.read(), "closed\n")
         self.assertEqual(self.place.children, [self.place])
 
     def test_a_batch_that_fails_is_an_error_here(self):

@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn python_is_one_line_that_says_the_same() {
         let source = "# why\nif x:\n    # how\n    f(\"a\\n\")\n";
-        assert_eq!(packed(source, Form::Exec), r#"exec("if x:\n    f(\"a\\n\")",{'__name__':'stead'})"#);
+        assert_eq!(
+            packed(source, Form::Exec),
+            r#"exec("if x:\n    f(\"a\\n\")",{'__name__':'stead'})"#
+        );
     }
 
     #[test]

@@ -320,7 +320,8 @@ HOOKS["asyncio.tasks"] = hook_tasks
 
 def on_session_loop(make, name, tasks):
     def made(awaitable, *args, **kwargs):
-        if get_ident() != MAIN or S.phase == Phase.IDLE or S.life == Life.CHILD or tasks.events._get_running_loop() is not None or kwargs.get("loop") is not None:
+        has_loop = kwargs.get("loop") is not None or tasks.events._get_running_loop() is not None
+        if has_loop or get_ident() != MAIN or S.phase == Phase.IDLE or S.life == Life.CHILD:
             return make(awaitable, *args, **kwargs)
         loop = session_loop()
         if name == "ensure_future":

@@ -11,7 +11,6 @@ use stead_protocol::{
 
 use crate::clients::Clients;
 use crate::life::ending::{EndAskers, HostEnding};
-use crate::life::lock::SessionLock;
 use crate::record::displays::Displays;
 use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
@@ -28,7 +27,6 @@ pub(crate) struct Host {
     pub(crate) state: State,
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
-    pub(crate) lock: SessionLock,
     pub(crate) displays: Displays,
     /// Orders that were not passed to the lower half yet.
     pub(crate) orders: VecDeque<Order>,
@@ -95,13 +93,7 @@ pub(crate) struct Facts {
 }
 
 impl Host {
-    pub(crate) fn new(
-        spec: &HostSpec,
-        ledger: Ledger,
-        found: Found,
-        lock: SessionLock,
-        clients: Clients,
-    ) -> Host {
+    pub(crate) fn new(spec: &HostSpec, ledger: Ledger, found: Found, clients: Clients) -> Host {
         let clock = Clock::new();
         let state = {
             let settings = &spec.meta.settings;
@@ -128,7 +120,6 @@ impl Host {
             state,
             clock,
             ledger,
-            lock,
             displays: Displays::new(&spec.dir),
             orders: VecDeque::new(),
             launch: Launch::Ordered,

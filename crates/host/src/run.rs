@@ -51,7 +51,6 @@ impl Session {
         self.carry_out();
         if ready.calls {
             self.host.clients.answer_calls();
-            self.host.lock.restore();
         }
         if ready.door {
             self.host.clients.accept();

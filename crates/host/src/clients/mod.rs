@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod connection;
 pub(crate) mod listener;
+pub(crate) mod lock;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use stead_protocol::{EvalSeq, Offset, Refusal};
 use calls::CallSignal;
 use connection::ClientConnection;
 use listener::Listener;
+use lock::SessionLock;
 
 /// Most bytes that the unfinished messages of all clients may have together.
 const MOST_INCOMING: usize = stead_protocol::MAX_LINE + (8 << 20);
@@ -34,6 +36,8 @@ pub(crate) struct Clients {
     /// `None` once the host is about to exit.
     listener: Option<Listener>,
     pub(crate) calls: CallSignal,
+    /// By which clients know that a host lives.
+    pub(crate) lock: SessionLock,
     /// Set if accepting a connection failed: when to try again.
     deaf_until: Option<Instant>,
     next: u64,
@@ -43,11 +47,12 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    pub(crate) fn new(listener: Listener, calls: CallSignal) -> Clients {
+    pub(crate) fn new(listener: Listener, calls: CallSignal, lock: SessionLock) -> Clients {
         Clients {
             connections: BTreeMap::new(),
             listener: Some(listener),
             calls,
+            lock,
             deaf_until: None,
             next: FIRST_CONNECTION,
             began: Instant::now(),
@@ -97,8 +102,9 @@ impl Clients {
         }
     }
 
-    /// A client calls because it cannot find our socket: listens anew if the socket's file is gone.
+    /// A client calls because it cannot find our socket: listens anew if the socket's file is gone, and makes a deleted lock anew.
     pub(crate) fn answer_calls(&mut self) {
+        self.lock.restore();
         if self.calls.take()
             && let Some(listener) = &mut self.listener
             && let Err(error) = listener.restore()

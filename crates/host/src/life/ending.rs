@@ -158,7 +158,7 @@ impl Host {
         self.clients.close_door();
         let _ = std::fs::remove_file(&self.spec.socket);
         if !self.ending.left {
-            self.lock.settle();
+            self.clients.lock.settle();
         }
         self.orders.push_back(Order::Leave);
     }

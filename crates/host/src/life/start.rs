@@ -17,8 +17,8 @@ use crate::attention::Attention;
 use crate::clients::Clients;
 use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
+use crate::clients::lock::SessionLock;
 use crate::host::{Host, Launch};
-use crate::life::lock::SessionLock;
 use crate::record::ledger::Ledger;
 use crate::run::Session;
 use crate::with_causes;
@@ -58,7 +58,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let cache = spec.dir.ancestors().nth(3).unwrap_or(&spec.dir).to_owned();
     let near = Near::new(duty, guard, umask, cache)
         .map_err(|error| failed("could not watch over children", &error))?;
-    let host = Host::new(spec, ledger, found, kept_lock, Clients::new(listener, calls));
+    let host = Host::new(spec, ledger, found, Clients::new(listener, calls, kept_lock));
     let mut session = Session { host, near, attention: Attention::default() };
     session.host.start_interpreter();
     session.carry_out();

@@ -32,7 +32,7 @@ impl Host {
             connection.rests = caller.rests;
             connection.by = By::from(caller.client.as_str());
         }
-        self.lock.restore();
+        self.clients.lock.restore();
         let hello = Reply::Hello {
             protocol,
             versions: Some(ours),

@@ -15,11 +15,12 @@ fn gated(then: &str) -> String {
     format!("print('up', flush=True)\n{}\n{then}", until("go"))
 }
 
-/// An environment whose session `py` runs `py:2`.
+/// An environment whose session `py` runs `py:2`, which has said that it is up.
 fn running(then: &str) -> TestEnv {
     let env = TestEnv::new(STEAD);
     env.value("1");
     assert_eq!(submit(&env, &gated(then)), "py:2");
+    env.json(["wait", "py:2", "--match", "^up"]);
     env
 }
 

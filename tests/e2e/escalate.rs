@@ -109,6 +109,7 @@ fn e6_a_second_interrupt_kills_children_of_python_and_keeps_its_names() {
 child = subprocess.Popen(['bash', '-c', {DEAF:?}])
 while True:
     try:
+        print('up', flush=True)
         code = child.wait()
         break
     except KeyboardInterrupt: pass
@@ -116,6 +117,8 @@ raise SystemExit(code)"
     );
     let id = begin(&env, "py", &waits);
     pid(&env);
+    // The child may be there before the call that starts it is over, where nothing catches an interrupt.
+    env.json(["wait", &id, "--match", "^up"]);
     assert_eq!(interrupt(&env, &id)["effect"], "still_running");
     assert_eq!(interrupt(&env, &id)["killed"], 1);
     // Where the interrupt comes between the call that fetches how the child ended and its note of it, Python's own

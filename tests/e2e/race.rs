@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use stead_client::{EvalOptions, EvalView, LaunchOptions, Quiet};
-use stead_protocol::SessionName;
+use stead_protocol::{HostSpec, Meta, SessionName, Versions};
 use stead_testkit::{Hook, TestEnv, is_alive, pause, wait_for};
 
 use crate::STEAD;
@@ -102,6 +102,38 @@ fn s5_eight_clients_that_start_a_session_at_once_share_one_host() {
         assert_eq!(begun, 1, "{seen:?}");
         one_outcome_each(&env);
     }
+}
+
+#[test]
+fn s9_a_host_whose_client_is_gone_brings_back_no_session_that_was_stopped() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let dir = env.session_dir("py");
+    let meta: Meta = serde_json::from_slice(&fs::read(dir.join("meta.json")).unwrap()).unwrap();
+    let spec = HostSpec {
+        protocol: Versions::OURS.oldest,
+        versions: Some(Versions::OURS),
+        program: None,
+        dir: dir.clone(),
+        socket: socket(&env),
+        meta,
+    };
+    let mut command = env.command(["host"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut late = command.spawn().unwrap();
+    serde_json::to_writer(late.stdin.take().unwrap(), &spec).unwrap();
+    // It waits for the lock of the host that is there.
+    let descriptors = format!("/proc/{}/fd", late.id());
+    wait_for("the late host to open the lock", || {
+        fs::read_dir(&descriptors).unwrap().flatten().any(|entry| {
+            fs::read_link(entry.path()).is_ok_and(|file| file == dir.join("host.lock"))
+        })
+    });
+    drop(late.stdout.take());
+    env.json(["stop", "-n", "py"]);
+    wait_for("the late host to give up", || late.try_wait().unwrap().is_some());
+    all_gone(&env);
+    assert!(env.json(["ls"])["data"]["sessions"].as_array().unwrap().is_empty());
 }
 
 #[test]

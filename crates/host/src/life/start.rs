@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::Signal;
 use stead_interpreter::guard::Duty;
@@ -90,7 +90,9 @@ fn failed(what: &str, error: &dyn std::error::Error) -> Refusal {
     Refusal::NotStarted { message: format!("{what}: {}", with_causes(error)), trouble: None }
 }
 
-/// The lock that makes this the only host of its session; the kernel gives it back at our death.
+/// The lock that makes this the only host of its session; the kernel gives it back at our death. Who waits for it while the
+/// client that wants this host is gone gives up: the session may have been started by another client and stopped since, and
+/// nobody would use it.
 fn take_lock(path: &Path) -> Result<File, Refusal> {
     let mut options = OpenOptions::new();
     let file =
@@ -98,21 +100,32 @@ fn take_lock(path: &Path) -> Result<File, Refusal> {
             .map_err(|error| failed(&format!("could not open `{}`", path.display()), &error))?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        // A lock cannot be waited for with `poll`; this pause is needed only right after a host was killed.
+        let pause = if locked.is_ok() { 0 } else { 2_000_000 };
+        if caller_is_gone(Timespec { tv_sec: 0, tv_nsec: pause }) {
+            let message = "the client that wanted it is gone".to_owned();
+            return Err(Refusal::NotStarted { message, trouble: None });
+        }
+        match locked {
             Ok(()) if retention::is_in_place(&file, path) => return Ok(file),
             Ok(()) => {
                 let message = "the session was removed while it was started".to_owned();
                 let trouble = Some(Box::new(StartTrouble::Removed));
                 return Err(Refusal::NotStarted { message, trouble });
             }
-            Err(_) if Instant::now() < deadline => {
-                // A lock cannot be waited for with `poll`; this loop is needed only right after a host was
-                // killed.
-                let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
-            }
+            Err(_) if Instant::now() < deadline => {}
             Err(_) => return Err(Refusal::OtherHost),
         }
     }
+}
+
+/// Whether the client that started this host, and waits for a line on its standard output, goes away within that time or has
+/// gone.
+fn caller_is_gone(within: Timespec) -> bool {
+    let mut caller = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    let told = poll(&mut caller, Some(&within));
+    told.is_ok() && caller[0].revents().contains(PollFlags::ERR)
 }
 
 /// Closes inherited descriptors except the standard streams: a host that is started from inside another

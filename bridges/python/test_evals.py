@@ -241,6 +241,10 @@ class Evals(BridgeTest):
     def test_py9_the_error_of_a_raw_thread_goes_to_the_hook(self):
         host = self.start()
         self.ok(host, "import sys, _thread\nseen, done = [], _thread.allocate_lock()\ndone.acquire()\ndef work(): 1 / 0\ndef hook(told): seen.append((told.exc_type.__name__, told.object is work)); done.release()\nsys.unraisablehook = hook\n_thread.start_new_thread(work, ())\ndone.acquire(), seen", "(True, [('ZeroDivisionError', True)])")
+        for hook in ("None", "lambda told: 1 / 0"):
+            result = host.submit("sys.unraisablehook = %s\n_thread.start_new_thread(work, ())" % hook)
+            host.pump_until_text(result, "ZeroDivisionError: division by zero")
+            self.assertIn("Exception ignored in thread started by: <function work", "".join(text for _, text in result.order), hook)
 
     def test_py4_tasks_go_on_without_asyncio_in_sys_modules(self):
         folder = tempfile.mkdtemp()

@@ -299,10 +299,10 @@ def reset_builtins():
 def session_loop():
     """Critical: half a loop is of no use."""
     asyncio = import_stdlib("asyncio")
+    S.all_tasks = asyncio.all_tasks
     if S.loop is None or S.loop.is_closed():
         S.loop = asyncio.new_event_loop()
     asyncio.set_event_loop(S.loop)
-    S.all_tasks = asyncio.all_tasks
     return S.loop
 
 

@@ -17,14 +17,26 @@ def run_thread(token, tag, function, args, kwargs):
     except BaseException as error:  # only raw _thread users get here; threading has its own
         try:
             clean(error)
-            # `sys` does not have this type, though its documents name it.
-            args = next(kind for kind in tuple.__subclasses__() if kind.__name__ == "UnraisableHookArgs")
-            sys.unraisablehook(args((type(error), error, error.__traceback__, "Exception ignored in thread started by", function)))
+            if not hand_to_hook(error, function):
+                sys.stderr.write("Exception ignored in thread started by: %r\n%s" % (function, format_error(error)))
         except BaseException:
             pass
     finally:
         THREADS.pop(me, None)
         BORN.discard(token)
+
+
+def hand_to_hook(error, function):
+    """Gives the error that ended a thread to the hook of the user's, if there is one and it does not fail."""
+    if sys.unraisablehook is on_unraisable:
+        return False
+    try:
+        # `sys` does not have this type, though its documents name it.
+        args = next(kind for kind in tuple.__subclasses__() if kind.__name__ == "UnraisableHookArgs")
+        sys.unraisablehook(args((type(error), error, error.__traceback__, "Exception ignored in thread started by", function)))
+        return True
+    except BaseException:
+        return False
 
 
 def bear(start, token):

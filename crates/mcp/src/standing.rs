@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use stead_client::{EvalStatus, EvalView, unrecorded_text};
+use stead_client::{EvalStatus, EvalView, RUN_PREFIX, unrecorded_text};
 use stead_protocol::{EndReason, EvalId, EvalSeq, Outcome, SessionName, TimeoutStep};
 
 use crate::hints;
@@ -29,6 +29,11 @@ impl fmt::Display for ReadOn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "output {{\"id\":\"{}\",\"wait_ms\":{NEXT_WAIT_MS}}}", self.0)
     }
+}
+
+/// Whether the eval is a run of its own, after which nothing is left to send code to.
+fn is_run(view: &EvalView) -> bool {
+    view.session.as_str().starts_with(RUN_PREFIX)
 }
 
 /// Where an eval stands, unless it simply ran to its end.
@@ -61,6 +66,9 @@ pub(crate) fn standing(
             {
                 " hard timeout, would not stop and was killed; the session goes on"
             }
+            Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled }) if is_run(view) => {
+                " hard timeout, would not stop and was killed"
+            }
             Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled }) => {
                 " hard timeout, would not stop and was killed: state lost, the next eval starts fresh"
             }
@@ -90,7 +98,8 @@ pub(crate) fn standing(
             }
             Some(Outcome::Ended { reason }) => {
                 let why = told(&reason.to_string());
-                return write!(text, " session ended: {why}; the next eval starts fresh");
+                let then = if is_run(view) { "" } else { "; the next eval starts fresh" };
+                return write!(text, " session ended: {why}{then}");
             }
             Some(Outcome::NotRun { reason }) if view.restored.is_some() => {
                 let why = told(&reason.to_string());
@@ -104,6 +113,7 @@ pub(crate) fn standing(
                 }
                 return Ok(());
             }
+            _ if is_run(view) => " session ended: its host process was killed",
             _ => " session ended: its host process was killed; the next eval starts fresh",
         },
         EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::json;
 use stead_client::{
-    ClientError, EvalStatus, EvalView, KillEffect, Launched, PauseEffect, Stopped, counted,
+    ClientError, EvalStatus, EvalView, KillEffect, Launched, PauseEffect, RUN_PREFIX, Stopped,
+    counted,
 };
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
@@ -94,6 +95,7 @@ impl Tool for ControlTool {
             }
             .to_owned(),
             ControlAction::Kill => match client.kill(&name)? {
+                KillEffect::Killed if name.as_str().starts_with(RUN_PREFIX) => "killed",
                 KillEffect::Killed => "killed; state lost, the next eval starts fresh",
                 KillEffect::HadEnded => "has ended already",
             }

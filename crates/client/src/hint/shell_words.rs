@@ -287,6 +287,12 @@ pub(super) fn is_command(line: &str) -> bool {
         return false;
     }
     let next = rest.split_whitespace().next().unwrap_or_default();
+    // What a JavaScript module exports.
+    if first == "export"
+        && matches_pattern!(rest, r"^(const|let|var|function|class|default|async)\b|^[{*]")
+    {
+        return false;
+    }
     if let Some((_, verbs)) = WITH_VERBS.iter().find(|(name, _)| *name == first)
         && (verbs.contains(&next) || is_flag(next))
     {

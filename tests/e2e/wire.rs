@@ -71,7 +71,7 @@ impl Raw {
         }
     }
 
-    fn event(&mut self) -> Value {
+    pub(crate) fn event(&mut self) -> Value {
         match self.events.pop_front() {
             Some(event) => event,
             None => self.read()["event"].clone(),
@@ -115,6 +115,9 @@ fn h2_what_a_newer_client_sends_is_answered_and_the_connection_lives_on() {
         (json!({"op": "query", "what": "dreams", "of": "x"}), "unsupported"),
         (json!({"op": "submit", "work": {"kind": "dance", "name": "a"}}), "unsupported"),
         (json!({"op": "submit"}), "bad_request"),
+        // Answered by its id also where a field is of the wrong type.
+        (json!({"op": "submit", "code": 7}), "bad_request"),
+        (json!({"op": "watch", "eval": "first"}), "bad_request"),
     ] {
         let said = raw.ask(request.clone());
         assert_eq!(said["error"]["error"]["code"], code, "{request}: {said}");
@@ -423,4 +426,23 @@ fn h2_a_bridge_that_tells_without_end_keeps_no_client_waiting() {
     // Each answer took a fifth of a second and more while all that a bridge had told was read first.
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(env.run(["kill", "perl"]).code, Some(0));
+}
+
+#[test]
+fn s5_a_bridge_that_is_not_ready_and_stays_is_not_waited_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new(STEAD);
+    let bridge = env.root().join("unready.pl");
+    let said = r#"{"ev":"not_ready","message":"there is no licence"}"#;
+    let text = format!(
+        "#!/usr/bin/perl\nopen my $ctl, '+<&=', $ENV{{STEAD_BRIDGE_FD}};\nsyswrite $ctl, '{said}' . \"\\n\"; sleep 600;\n"
+    );
+    fs::write(&bridge, text).unwrap();
+    fs::set_permissions(&bridge, fs::Permissions::from_mode(0o755)).unwrap();
+    let began = std::time::Instant::now();
+    let launched = env.json(["launch", "perl", "-n", "perl", "--bridge", bridge.to_str().unwrap()]);
+    assert_eq!(launched["error"]["code"], "launch_failed", "{launched:#}");
+    assert!(launched.to_string().contains("there is no licence"), "{launched:#}");
+    // A start may take a minute, and did.
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }

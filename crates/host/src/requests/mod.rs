@@ -45,7 +45,7 @@ impl Host {
             Ok(parsed) => parsed,
             Err(error) => {
                 let refusal = Refusal::NotARequest { problem: error.to_string() };
-                return self.refuse(Ticket { connection, id: 0 }, refusal);
+                return self.refuse(Ticket { connection, id: id_of(line) }, refusal);
             }
         };
         let ticket = Ticket { connection, id: parsed.id };
@@ -104,6 +104,15 @@ impl Host {
         let error = WireError::refused(refusal, &self.meta.name);
         self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
     }
+}
+
+/// The id of a message that is not understood as a whole; 0 if it has none.
+fn id_of(line: &[u8]) -> u64 {
+    #[derive(serde::Deserialize)]
+    struct Numbered {
+        id: u64,
+    }
+    serde_json::from_slice::<Numbered>(line).map(|known| known.id).unwrap_or_default()
 }
 
 /// The refusal for a request of a newer client that this version does not know.

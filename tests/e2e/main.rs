@@ -54,6 +54,7 @@ mod nested;
 mod node;
 mod nrepl;
 mod output;
+mod paused;
 mod places;
 mod processes;
 mod promises;

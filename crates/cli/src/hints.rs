@@ -199,6 +199,9 @@ fn after_refused(name: &SessionName, error: &WireError) -> Option<String> {
             "wait for it with `stead output {0} --wait 30s`, or stop it with `stead interrupt {0}`",
             id(eval)
         ),
+        Some(Refusal::NamesBusy { doing: Doing::Paused }) => {
+            format!("let it go on: `stead resume -n {name}`")
+        }
         Some(Refusal::NamesBusy { .. }) => "try again".to_owned(),
         Some(Refusal::NamesSlow) => {
             format!("look at one name: `stead inspect -n {name} EXPRESSION`")

@@ -26,6 +26,8 @@ use crate::{
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
 /// How long ending an interpreter and all it started may take.
 pub(crate) const END_TIME: Duration = Duration::from_secs(20);
+/// How often it is looked whether a host that is to end goes on in its place.
+const END_LOOK: Duration = Duration::from_millis(200);
 /// How long an interpreter may take to get ready: longer than the time after which the host gives up on one that takes long.
 pub(crate) const READY_TIME: Duration = Duration::from_secs(310);
 /// How long a question about the namespace may take.
@@ -255,12 +257,19 @@ impl Client {
         if let Some(Keeper { pid, mark, role: Role::Host, .. }) = &host {
             known = Some(Holder { host: *pid, mark: Some(*mark) });
         }
+        let kills = matches!(order, Request::Kill);
         self.ask_over(connection, order, END_TIME)?;
         let dir = self.dir(name);
         let deadline = Instant::now() + END_TIME;
         let pid = known.map(|host| host.host);
-        if host.is_some_and(|host| !host.sees_end(END_TIME)) {
-            return Err(connection::silent(name, pid));
+        while host.as_ref().is_some_and(|host| !host.sees_end(END_LOOK)) {
+            // A restart that another client has asked for wins over a kill: the interpreter was killed, its host stays.
+            if kills && self.status(name).is_ok_and(|status| goes_on(&status)) {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(connection::silent(name, pid));
+            }
         }
         let kept_by = see_guards_gone(&dir, known.and_then(|host| host.mark));
         // A guard may still be at work, and need not have the lock: its host makes a deleted lock file anew.
@@ -414,4 +423,9 @@ pub(crate) fn status(connection: &mut Connection) -> Result<Status, ClientError>
         Reply::Status(status) => Ok(*status),
         other => Err(connection.odd(&other)),
     }
+}
+
+/// Whether the session has an interpreter that is not about to end.
+fn goes_on(status: &Status) -> bool {
+    !matches!(status.activity, Activity::Ending | Activity::Ended { .. } | Activity::Unknown)
 }

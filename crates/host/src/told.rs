@@ -13,7 +13,7 @@ use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
 use crate::record::ledger::{Beginning, EvalClosing};
-use crate::session::state::{Input, Listening, Phase, Question, Why};
+use crate::session::state::{Input, LEAVE_GRACE, Listening, Phase, Question, Why};
 use crate::with_causes;
 
 impl Host {
@@ -90,6 +90,8 @@ impl Host {
             Told::NotReady { message, trouble } => {
                 if self.facts.version.is_none() {
                     self.launch = Launch::Useless { why: message, trouble };
+                    // It is to exit by itself now, and does not get the time that a start may take.
+                    self.step(Input::Starting { within: LEAVE_GRACE });
                 }
             }
             Told::Gone { reason } => self.step(Input::Gone(reason)),
@@ -302,7 +304,10 @@ impl Host {
         self.not_paused("the interpreter has ended");
         self.forget_taking();
         self.nobody_answers();
-        self.clock.resume();
+        // Followers were told of the pause, so they are told that it is over.
+        if self.clock.is_paused() {
+            self.paused(false);
+        }
     }
 
     /// The code that was sent could not be run, so the state is as it was.

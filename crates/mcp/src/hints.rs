@@ -146,6 +146,9 @@ fn after_refused(error: &WireError) -> Option<String> {
         Some(Refusal::Busy { .. } | Refusal::NamesBusy { doing: Doing::Running { .. } }) => {
             WAIT_FOR_IT.to_owned()
         }
+        Some(Refusal::NamesBusy { doing: Doing::Paused }) => {
+            "let it go on: control {\"action\":\"resume\"}".to_owned()
+        }
         Some(Refusal::NamesBusy { .. }) => "call again".to_owned(),
         Some(Refusal::NamesSlow) => "look at one name with inspect".to_owned(),
         Some(Refusal::Ending | Refusal::Ended { .. } | Refusal::NoInterpreter) => {

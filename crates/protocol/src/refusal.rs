@@ -204,6 +204,8 @@ pub enum Doing {
     Answering,
     /// It is ending.
     Ending,
+    /// It is paused.
+    Paused,
     /// Something of a newer version.
     #[serde(other)]
     Unknown,
@@ -415,6 +417,7 @@ impl Refusal {
                     Doing::Running { eval } => format!("runs {}", id(eval)),
                     Doing::Answering => "answers another question".to_owned(),
                     Doing::Ending => "is ending".to_owned(),
+                    Doing::Paused => "is paused".to_owned(),
                     Doing::Unknown => "is busy".to_owned(),
                 };
                 format!("the session {doing}, so its names cannot be looked at now")

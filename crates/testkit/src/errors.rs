@@ -69,7 +69,7 @@ pub fn refusals() -> Vec<Refusal> {
         Unknown {},
     );
     all.extend(
-        all!(Doing: Starting {}, Running { eval }, Answering {}, Ending {}, Unknown {})
+        all!(Doing: Starting {}, Running { eval }, Answering {}, Ending {}, Paused {}, Unknown {})
             .into_iter()
             .map(|doing| Refusal::NamesBusy { doing }),
     );

@@ -5,10 +5,14 @@ use stead_protocol::Refusal;
 use stead_protocol::client::{Event, FromHost, Reply};
 
 use crate::host::Host;
-use crate::session::state::Ticket;
+use crate::session::state::{Input, Ticket};
 
 impl Host {
     pub(super) fn pause(&mut self, ticket: Ticket) {
+        if self.state.ends_in_time() {
+            let problem = "the interpreter is ending".to_owned();
+            return self.refuse(ticket, Refusal::NoAnswer { problem });
+        }
         self.asked.pauses.push((ticket, true));
         self.orders.push_back(Order::Pause);
     }
@@ -50,6 +54,9 @@ impl Host {
         // Of several that asked at once, the first has made the difference.
         for (at, (ticket, _)) in asked.into_iter().enumerate() {
             self.reply(ticket, Reply::Done { already: !is_new || at > 0 });
+        }
+        if paused && is_new {
+            self.step(Input::Paused);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use stead_interpreter::Order;
 use stead_protocol::client::{Query, Reply};
-use stead_protocol::{Capability, Refusal};
+use stead_protocol::{Capability, Doing, Refusal};
 
 use super::unknown;
 use crate::host::Host;
@@ -39,6 +39,9 @@ impl Host {
         if self.cannot_do(&what) {
             let refusal = self.cannot(what.word());
             return self.refuse(ticket, refusal);
+        }
+        if self.clock.is_paused() {
+            return self.refuse(ticket, Refusal::NamesBusy { doing: Doing::Paused });
         }
         self.step(Input::Query(ticket));
         if !matches!(self.state.phase, Phase::Querying { ticket: Some(asked), .. } if asked == ticket)

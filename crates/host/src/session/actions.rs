@@ -45,6 +45,7 @@ impl Host {
             }
             Action::RolledBack(work) => self.record_rollback(work),
             Action::GoOn => self.go_on(),
+            Action::Resume => self.orders.push_back(Order::Resume),
             Action::AskExit => {
                 pause::point("stopping");
                 self.orders.push_back(Order::Exit);

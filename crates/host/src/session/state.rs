@@ -289,6 +289,8 @@ pub(crate) enum Input {
     Stop(Ticket),
     Restart(Ticket),
     Kill(Ticket),
+    /// All processes of the session stand still, and its clock with them.
+    Paused,
     /// Time has passed; `attached` says whether any client is connected.
     Tick {
         attached: bool,
@@ -310,6 +312,8 @@ pub(crate) enum Action {
     RolledBack(EvalSeq),
     /// Record that a copy goes on by itself as the next interpreter.
     GoOn,
+    /// Let a paused session go on.
+    Resume,
     /// Ask the bridge to end the interpreter.
     AskExit,
     /// Kill the interpreter and all processes below it.

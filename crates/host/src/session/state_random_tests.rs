@@ -34,6 +34,7 @@ enum Move {
     Stop,
     Restart,
     Kill,
+    Pause,
     Wait(u64),
 }
 
@@ -61,6 +62,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => Just(Move::Stop),
         1 => Just(Move::Restart),
         1 => Just(Move::Kill),
+        1 => Just(Move::Pause),
         3 => (0u64..4000).prop_map(Move::Wait),
     ];
     proptest::collection::vec(one, 1..200)
@@ -105,6 +107,7 @@ impl Seen {
                 | Action::RollBack(_)
                 | Action::GoOn
                 | Action::KillChildren
+                | Action::Resume
                 | Action::AskExit
                 | Action::Kill
                 | Action::End { .. }
@@ -186,6 +189,7 @@ proptest! {
                     asked.push(ticket.id);
                     Input::Ready(ticket)
                 }
+                Move::Pause => Input::Paused,
                 Move::Exit => Input::Exited(EndReason::Exit { code: 0 }),
                 Move::Stop => {
                     let ticket = ask();

@@ -2,7 +2,7 @@
 
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
+use stead_protocol::{Doing, EndReason, ErrorCode, EvalSeq, Outcome, Refusal, TimeoutStep};
 
 use crate::session::state::{
     Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LEAVE_GRACE, LONGEST_START, Phase,
@@ -460,4 +460,51 @@ fn s7_who_waits_for_a_start_is_told_if_the_restart_fails() {
     let actions = state.step(Input::Exited(reason.clone()), 0);
     let answer = TicketAnswer::Refused(reason.into());
     assert!(actions.contains(&Action::Answer { ticket: ticket(1), answer }), "{actions:?}");
+}
+
+/// No time passes while a session is paused, so whoever would be answered after some time is answered before.
+#[test]
+fn e10_a_pause_answers_those_who_wait_for_time_to_pass() {
+    let mut state = running(1);
+    assert_eq!(
+        state.step(Input::Interrupt { eval: None, ticket: ticket(7) }, 0),
+        [Action::Interrupt]
+    );
+    let still = effect(7, InterruptEffect::StillRunning, Some(1));
+    assert_eq!(state.step(Input::Paused, 1), [still]);
+    assert_eq!(state.step(tick(), GRACE), [], "it is answered once");
+
+    let mut state = idle();
+    assert_eq!(state.step(Input::Query(ticket(8)), 0), []);
+    let actions = state.step(Input::Paused, 1);
+    let paused = Refusal::NamesBusy { doing: Doing::Paused };
+    assert_eq!(
+        actions,
+        [Action::Answer { ticket: ticket(8), answer: TicketAnswer::Refused(paused) }]
+    );
+    assert_eq!(state.step(Input::QueryAnswered, 2), []);
+    assert!(state.is_free());
+}
+
+#[test]
+fn e10_an_interpreter_that_has_some_time_to_exit_is_not_left_paused() {
+    let mut state = idle();
+    assert!(!state.ends_in_time());
+    assert_eq!(state.step(Input::Stop(ticket(1)), 0), [Action::AskExit]);
+    assert!(state.ends_in_time());
+    assert_eq!(state.step(Input::Paused, 1), [Action::Resume]);
+    // Code that ends its session may be paused while its exit handlers run.
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Leaving, 0), []);
+    assert!(!state.ends_in_time());
+    assert_eq!(state.step(Input::Paused, 1), []);
+}
+
+#[test]
+fn st5_a_state_that_is_loaded_after_a_hard_timeout_has_some_time_for_that() {
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Overdue(TimeoutStep::InterpreterKilled), 0), []);
+    assert_eq!(state.step(Input::FallsBack, 1), []);
+    assert_eq!(state.next_deadline(false), Some(1 + START_LIMIT));
+    assert_eq!(state.step(tick(), 1 + START_LIMIT), [Action::Kill]);
 }

@@ -196,6 +196,10 @@ impl State {
             }
             Input::FallsBack => {
                 self.leave(Why::Own, Some(now + START_LIMIT));
+                // A hard timeout stays the reason of the end, and has no time of its own.
+                if let Phase::Ending { kill_at, .. } = &mut self.phase {
+                    *kill_at = Some(now + START_LIMIT);
+                }
                 vec![]
             }
             Input::Closed => {
@@ -212,6 +216,7 @@ impl State {
             Input::Stop(ticket) => self.end_on_request(Why::Stop(vec![ticket]), ticket, now),
             Input::Restart(ticket) => self.end_on_request(Why::Restart(vec![ticket]), ticket, now),
             Input::Kill(ticket) => self.kill_on_request(ticket),
+            Input::Paused => self.paused(),
             Input::Tick { attached } => self.tick(attached, now),
         }
     }

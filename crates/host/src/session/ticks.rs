@@ -1,8 +1,8 @@
-//! What happens to a session because time has passed.
+//! What happens to a session because time has passed, or stands still.
 
 use stead_interpreter::Millis;
-use stead_protocol::Refusal;
 use stead_protocol::client::InterruptEffect;
+use stead_protocol::{Doing, Refusal};
 
 use crate::session::state::{
     Action, EXIT_GRACE, Phase, QUERY_LIMIT, RollingBack, RunningEval, State, TicketAnswer, Why,
@@ -61,6 +61,42 @@ impl State {
             | Phase::Ended { .. } => {}
         }
         actions
+    }
+
+    /// The session was paused. Clients that would be answered after some time are answered now, because no time passes.
+    pub(super) fn paused(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match &mut self.phase {
+            Phase::Running(run) => give_up_waiting(run, Millis::MAX, &mut actions),
+            Phase::RollingBack(RollingBack { work, cut, .. }) => {
+                for run in [work].into_iter().chain(cut) {
+                    give_up_waiting(run, Millis::MAX, &mut actions);
+                }
+            }
+            Phase::Querying { ticket, .. } => {
+                if let Some(ticket) = ticket.take() {
+                    let refusal = Refusal::NamesBusy { doing: Doing::Paused };
+                    let answer = TicketAnswer::Refused(refusal);
+                    actions.push(Action::Answer { ticket, answer });
+                }
+            }
+            Phase::Ending { run, kill_at, .. } => {
+                if let Some(run) = run {
+                    give_up_waiting(run, Millis::MAX, &mut actions);
+                }
+                // A bridge that carries out pauses itself may say so late.
+                if kill_at.is_some() {
+                    actions.push(Action::Resume);
+                }
+            }
+            Phase::Starting { .. } | Phase::Idle { .. } | Phase::Ended { .. } => {}
+        }
+        actions
+    }
+
+    /// Whether the interpreter is ending and has only some time for that.
+    pub(crate) fn ends_in_time(&self) -> bool {
+        matches!(self.phase, Phase::Ending { kill_at: Some(_), .. })
     }
 
     /// When `Tick` has something to do next.

@@ -23,9 +23,6 @@ impl Near {
         let pid = interpreter.map(|interpreter| interpreter.core());
         let idle = interpreter.filter(|interpreter| interpreter.run.is_none());
         let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
-        let looked = pid.and_then(tree::look);
-        let held = interpreter.is_some_and(|interpreter| interpreter.aim.holds());
-        let stands = !held && looked.is_some_and(|process| process.state == b'T');
         let members = match &self.life {
             // Processes that a sweep is killing are soon gone, and a look at each of hundreds would delay the answer.
             Life::Sweeps(_) => Vec::new(),
@@ -54,7 +51,7 @@ impl Near {
         Figures {
             pid,
             cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-            stopped: self.clock.is_paused() || stands,
+            stopped: self.clock.is_paused() || self.stands(),
             usage: sum(sum(usage(&members), elsewhere), of_copies),
             background,
             reads: idle.is_some_and(|interpreter| !interpreter.stdin_readers().is_empty()),

@@ -230,8 +230,12 @@ impl Interpreter {
         let looks = !paused && !self.can(Capability::OwnWaits);
         let probe = self.run.as_ref().filter(|_| looks).map(|run| run.probe.next());
         let input = self.background.as_ref().map(BackgroundInput::next);
-        let pace = self.pace.until().filter(|until| *until > Instant::now());
-        [probe, input, pace, self.aim.next(), self.nudges.next()].into_iter().flatten().min()
+        [probe, input, self.aim.next(), self.nudges.next()].into_iter().flatten().min()
+    }
+
+    /// When output is read again that gathers in a pipe meanwhile.
+    pub(super) fn next_read(&self) -> Option<Instant> {
+        self.pace.until().filter(|until| *until > Instant::now())
     }
 
     pub(super) fn can(&self, what: Capability) -> bool {

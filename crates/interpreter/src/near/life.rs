@@ -120,7 +120,7 @@ impl Near {
         let started = Interpreter::start(&prepared, self.duty.family());
         rustix::process::umask(own);
         // A pause that came between two interpreters does not hold for the next one.
-        self.clock.resume();
+        self.wake_up(tell);
         match started {
             Ok(interpreter) => {
                 tell(Told::Started { pid: interpreter.pid() });

@@ -37,6 +37,7 @@ use rustix::event::PollFlags;
 use rustix::fs::Mode;
 use rustix::process::Signal;
 use stead_launch::family::Family;
+use stead_launch::tree;
 use stead_protocol::Capability;
 use stead_protocol::bridge::{Command, Stream};
 
@@ -140,14 +141,15 @@ impl Near {
             }
             Order::Input { seq, eval, text, eof } => self.input(seq, eval, &text, eof, tell),
             Order::Interrupt => {
-                if self.clock.is_paused() {
-                    self.resume(tell);
-                }
+                self.wake_up(tell);
                 self.with(|interpreter| interpreter.interrupt());
             }
             Order::KillChildren => self.with(|interpreter| interpreter.kill_children(tell)),
             Order::Kill => self.kill(),
-            Order::Exit => self.with(|interpreter| interpreter.ask_exit()),
+            Order::Exit => {
+                self.wake_up(tell);
+                self.with(|interpreter| interpreter.ask_exit());
+            }
             Order::Copy { seq, save } => {
                 let now = self.clock.now();
                 self.with(|interpreter| interpreter.copy(seq, save, now, tell));
@@ -214,12 +216,18 @@ impl Near {
             Life::None | Life::Prepared(_) | Life::Lives(_) => None,
         };
         let paused = self.clock.is_paused();
-        let interpreter = self.life.interpreter().and_then(|it| it.next(paused));
-        let limit = self.life.interpreter().and_then(|it| it.next_limit()).filter(|_| !paused);
+        // The output of one that has ended is read until all that it started is gone; the rest is for one that lives.
+        let pace = self.life.interpreter().and_then(|it| it.next_read());
+        let lives = match &self.life {
+            Life::Lives(interpreter) => Some(interpreter),
+            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => None,
+        };
+        let interpreter = lives.and_then(|it| it.next(paused));
+        let limit = lives.and_then(|it| it.next_limit()).filter(|_| !paused);
         // One millisecond is added because the session's clock counts whole milliseconds.
         let left = |at: u64| at.saturating_sub(self.clock.now()).saturating_add(1);
         let limit = limit.map(|at| Instant::now() + Duration::from_millis(left(at)));
-        [guard, sweep, interpreter, limit].into_iter().flatten().min()
+        [guard, sweep, pace, interpreter, limit].into_iter().flatten().min()
     }
 
     /// Deals with the sources that were ready and with everything that is due.
@@ -300,9 +308,30 @@ impl Near {
         if self.asks_bridge(&Command::Resume { seq: OWN_RESUME }) {
             return;
         }
+        // To whoever lets it go on, an interpreter that a signal has stopped was paused.
+        if !self.clock.is_paused() && self.stands() {
+            tell(Told::Paused { paused: true });
+        }
         self.family().thaw();
         self.clock.resume();
         tell(Told::Paused { paused: false });
+    }
+
+    /// Lets stopped processes go on, since they would do nothing that they are asked for.
+    fn wake_up(&mut self, tell: Tell<'_>) {
+        if self.clock.is_paused() {
+            self.resume(tell);
+        } else if self.stands() {
+            self.family().thaw();
+        }
+    }
+
+    /// Whether somebody else has stopped the interpreter with a signal; its own code may have done that.
+    fn stands(&self) -> bool {
+        let Life::Lives(interpreter) = &self.life else { return false };
+        // The lower half itself stops a shell for a moment, to interrupt it.
+        !interpreter.aim.holds()
+            && tree::look(interpreter.core()).is_some_and(|process| process.state == b'T')
     }
 
     /// Whether the bridge carries out pauses, since its code runs elsewhere; if so, the bridge is sent `command`.

@@ -399,3 +399,23 @@ fn o6_what_cannot_be_searched_for_is_refused_with_the_reason() {
     // A pattern may begin as an option does.
     assert_eq!(text(&env, &["py:1", "--grep", "-x"]), "1:-x (\n");
 }
+
+#[test]
+fn o6_what_is_written_while_no_eval_runs_is_found_before_an_eval_brings_it() {
+    let env = TestEnv::new(STEAD);
+    let gate = Gate::new(&env, "gate");
+    let code = format!(
+        "import threading\ndef serve():\n  {}\n  print('needle\\nlast', flush=True)\nthreading.Thread(target=serve).start()\nprint('up')",
+        gate.code()
+    );
+    env.eval(&code);
+    assert_eq!(text(&env, &["--session", "-n", "py", "--tail", "1"]), "py:1:1:up\n");
+    gate.open();
+    let found = || output(&env, &["--session", "-n", "py", "--grep", "needle"]);
+    wait_for("the background output", || found()["matches"] == 1);
+    assert_eq!(found()["hits"][0]["type"], "background");
+    assert!(text(&env, &["--session", "-n", "py", "--tail", "1"]).ends_with("last\n"));
+    // The next eval brings it all the same, and it is found once.
+    assert_eq!(env.eval("1")["data"]["chunks"][0]["content"], "needle\nlast\n");
+    assert_eq!(found()["matches"], 1);
+}

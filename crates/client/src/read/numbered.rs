@@ -64,8 +64,7 @@ impl Client {
             return Ok(last);
         }
         let mut left = Left { lines: count, chars: budget };
-        self.each_eval(name, EvalOrder::NewestFirst, &mut |id, entry| {
-            let (start, end) = self.reach(&reader, id, entry)?;
+        self.each_eval(name, &reader, EvalOrder::NewestFirst, &mut |id, (start, end)| {
             let at_least_one = last.lines.is_empty();
             let (lines, cut) = last_of(&reader, id, (start, end), left, at_least_one)
                 .map_err(ClientError::spool(name))?;

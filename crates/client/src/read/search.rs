@@ -119,12 +119,14 @@ impl Client {
             Target::Eval(id) => {
                 let entry = self.entry(id)?;
                 let reader = wait::open(&self.dir(&id.session), &id.session)?;
-                search.eval(self, &reader, id, &entry)?;
+                let span = self.reach(&reader, id, &entry)?;
+                search.eval(&reader, id, span)?;
             }
             Target::Session(name) => {
                 let reader = self.session_reader(name)?;
-                let gone = self.each_eval(name, EvalOrder::OldestFirst, &mut |id, entry| {
-                    search.eval(self, &reader, id, entry)?;
+                let order = EvalOrder::OldestFirst;
+                let gone = self.each_eval(name, &reader, order, &mut |id, span| {
+                    search.eval(&reader, id, span)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
                 search.found.gone = gone;
@@ -139,13 +141,20 @@ impl Client {
         wait::open(&self.dir(name), name)
     }
 
-    /// Gives all evals of a session to `sink`; one whose record is damaged is passed over. Says how many are gone.
+    /// Gives all evals of a session to `sink`, each with where its output begins and ends; one whose record is damaged is
+    /// passed over. Says how many are gone.
+    ///
+    /// What was written in the background since the last of them ended is counted to that one: no later eval has
+    /// brought it yet.
     pub(crate) fn each_eval(
         &self,
         name: &SessionName,
+        reader: &Reader,
         order: EvalOrder,
         sink: &mut EvalSink<'_>,
     ) -> Result<u64, ClientError> {
+        // Asked first: the evals that are counted below have written all that stands before it.
+        let last_end = reader.end().map_err(ClientError::spool(name))?;
         let Some(history) = self.history(name)? else { return Ok(0) };
         let count = history.len().map_err(ClientError::spool(name))?;
         let gone = history.gone().map_err(ClientError::spool(name))?;
@@ -159,7 +168,11 @@ impl Client {
                 continue;
             };
             let id = EvalId { session: name.clone(), seq };
-            if sink(&id, &entry)?.is_break() {
+            let (from, mut to) = self.reach(reader, &id, &entry)?;
+            if seq.0 == count && entry.finished.is_some() {
+                to = to.max(last_end);
+            }
+            if sink(&id, (from, to))?.is_break() {
                 break;
             }
         }
@@ -187,7 +200,7 @@ impl Client {
 
 /// What is done with each eval.
 pub(crate) type EvalSink<'a> =
-    dyn FnMut(&EvalId, &EvalEntry) -> Result<ControlFlow<()>, ClientError> + 'a;
+    dyn FnMut(&EvalId, (Offset, Offset)) -> Result<ControlFlow<()>, ClientError> + 'a;
 
 /// In which order evals are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,12 +229,10 @@ struct SearchRun<'a> {
 impl SearchRun<'_> {
     fn eval(
         &mut self,
-        client: &Client,
         reader: &Reader,
         id: &EvalId,
-        entry: &EvalEntry,
+        (from, to): (Offset, Offset),
     ) -> Result<(), ClientError> {
-        let (from, to) = client.reach(reader, id, entry)?;
         self.span(reader, id, from, to).map_err(ClientError::spool(&id.session))
     }
 

@@ -80,6 +80,10 @@ fn a_bridge_that_never_gets_ready_is_a_failed_launch_that_says_why() {
         assert_eq!(reply["error"]["code"], "launch_failed", "{bad}: {reply:#}");
         let message = reply["error"]["message"].as_str().unwrap();
         assert!(message.contains(said), "{bad}: {message}");
+        // There was no state that could be lost, so the next eval tries to start it again (SPEC S-6).
+        let again = env.json(["eval", "-n", "bad", "1"]);
+        assert_eq!(again["error"]["code"], "launch_failed", "{bad}: {again:#}");
+        assert!(again.to_string().contains(said), "{bad}: {again:#}");
     }
     let env = TestEnv::new(STEAD);
     let reply = env.json(["launch", "bad", "-n", "bad", "--bridge", "./no-such-bridge"]);

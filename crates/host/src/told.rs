@@ -97,7 +97,14 @@ impl Host {
             Told::Gone { reason } => self.step(Input::Gone(reason)),
             Told::Starting { within_ms } => self.step(Input::Starting { within: within_ms }),
             Told::Closed => self.step(Input::Closed),
-            Told::Broken { message } => self.step(Input::Broken(message)),
+            Told::Broken { message } => {
+                // One that was never ready had no state that could be lost.
+                if let Phase::Starting { .. } = self.state.phase {
+                    let why = EndReason::Protocol { message: message.clone() }.to_string();
+                    self.launch = Launch::Useless { why, trouble: None };
+                }
+                self.step(Input::Broken(message));
+            }
             Told::Waits { prompt, editor, secret } => self.waits(prompt, editor, secret),
             Told::Listens { listens } => self.listens(listens),
             Told::Killed { children } => self.step(Input::ChildrenKilled(children)),

@@ -410,6 +410,14 @@ fn a_broken_bridge_is_killed_and_named() {
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
     let reason = EndReason::Protocol { message: "garbage".to_owned() };
     assert_eq!(actions[0], finish(1, Outcome::Ended { reason }));
+    // One that was never ready could not be started.
+    let mut state = State::new(0, 0, false);
+    assert_eq!(state.step(Input::Broken("garbage".to_owned()), 0), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
+    let is_failed_launch = |action: &Action| {
+        matches!(action, Action::End { reason: EndReason::LaunchFailed { .. }, asked: false })
+    };
+    assert!(is_failed_launch(&actions[0]), "{actions:?}");
 }
 
 #[test]

@@ -209,7 +209,9 @@ impl State {
                 vec![]
             }
             Input::Broken(message) => {
-                self.leave(Why::Protocol(message), None);
+                let starts = matches!(self.phase, Phase::Starting { .. });
+                let why = if starts { Why::NotReady } else { Why::Protocol(message) };
+                self.leave(why, None);
                 vec![Action::Kill]
             }
             Input::Exited(reason) => self.exited(reason, now),

@@ -526,6 +526,13 @@ while not __import__('os').path.exists('go'): __import__('time').sleep(0.005)
 }
 
 #[test]
+fn e3_a_hard_timeout_of_zero_is_none() {
+    let env = TestEnv::new(STEAD);
+    let reply = env.json(["eval", "-n", "py", "--hard-timeout", "0", "6 * 7"]);
+    assert_eq!(reply["data"]["value"], "42", "{reply:#}");
+}
+
+#[test]
 fn e10_an_interrupt_wakes_what_is_paused() {
     let env = TestEnv::new(STEAD);
     let id = running(&env, &format!("{UP}\nwhile True: pass"));

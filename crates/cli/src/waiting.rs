@@ -13,7 +13,7 @@ use crate::watch::{EvalWatcher, Purpose};
 /// How a command waits for what it runs, and how it shows what comes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Waiting {
-    /// Interrupt it after this time; if it will not stop, kill what it started, then its interpreter
+    /// Interrupt it after this time, 0 for never; if it will not stop, kill what it started, then its interpreter
     #[arg(long, value_name = "TIME")]
     hard_timeout: Option<Time>,
     /// Return the id at once and let it run

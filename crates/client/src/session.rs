@@ -101,7 +101,7 @@ pub struct EvalOptions {
     pub key: Option<String>,
     /// How long to wait for it.
     pub soft_timeout: Duration,
-    /// After which time to stop it.
+    /// After which time to stop it; none or zero, if never.
     pub hard_timeout: Option<Duration>,
     /// Refuse rather than wait for a turn.
     pub no_queue: bool,

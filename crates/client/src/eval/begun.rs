@@ -220,7 +220,7 @@ impl Client {
             key: key.clone(),
             token: Some(token.0),
             again: earlier.is_some(),
-            hard_timeout_ms: options.hard_timeout.map(millis),
+            hard_timeout_ms: options.hard_timeout.filter(|limit| !limit.is_zero()).map(millis),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
             hold: !options.background,

@@ -21,8 +21,8 @@ class Frames(BridgeTest):
 
     def start_with(self, code):
         host = self.start()
-        # What the code does not name is looked at for a moment only, which may be over on a busy machine.
-        self.ok(host, "import sys; sys.displayhook.__globals__['MARKS_SECONDS'] = 60; del sys")
+        # What the code does not name is looked at and sampled for a moment only, which may be over on a busy machine.
+        self.ok(host, "import sys; sys.displayhook.__globals__.update(MARKS_SECONDS=60, SAMPLES_SECONDS=60); del sys")
         self.ok(host, code)
         return host
 

@@ -386,11 +386,12 @@ CRITICAL.add(begin_task.__code__)
 
 
 def idle_loop():
-    """Lets background tasks go on until the host has a command."""
+    """Lets the loop go on until the host has a command. It does so also where there is no task: a server or a call from a
+    thread makes none before it is due, and a loop does not tell who may still call it."""
     loop = S.loop
     try:
         arrived = list(INBOX[:1])
-        while not arrived and not loop.is_closed() and (S.all_tasks(loop) or loop._scheduled or loop._ready):
+        while not arrived and not loop.is_closed():
             loop.add_reader(CONTROL, lambda: (arrived.append(1), loop.stop()))
             try:
                 loop.run_forever()

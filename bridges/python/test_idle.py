@@ -1,0 +1,65 @@
+"""What goes on while no eval runs: servers, timers and calls on the session's loop, and signal handlers."""
+import os
+import shutil
+import socket
+import tempfile
+
+from driver import DEADLINE, BridgeTest
+
+
+class Loop(BridgeTest):
+    def told(self, host, end):
+        """Waits for background output with such an end, and returns all that came by then."""
+        pieces = []
+
+        def ends(event):
+            if event["ev"] == "background":
+                pieces.append(event["text"])
+            return "".join(pieces).endswith(end)
+
+        self.assertIsNotNone(host.pump(host.idle, ends), host.idle.events)
+        return "".join(pieces)
+
+    def fifo(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "fifo")
+        os.mkfifo(path)
+        return path
+
+    def tell(self, path, text):
+        fifo = os.open(path, os.O_RDWR)  # opened for both, which waits for nobody
+        self.addCleanup(os.close, fifo)
+        os.write(fifo, text.encode())
+
+    def test_py4_a_server_answers_while_the_session_is_idle(self):
+        host = self.start()
+        host.eval("import asyncio\nasync def answer(reader, writer):\n    writer.write(await reader.readline()); writer.close()\nserver = await asyncio.start_server(answer, '127.0.0.1', 0)")
+        port = int(host.eval("server.sockets[0].getsockname()[1]").value)
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", port), DEADLINE) as client:
+                client.sendall(b"hello\n")
+                self.assertEqual(client.recv(100), b"hello\n")
+            self.ok(host, "1 + 1", "2")
+
+    def test_py4_a_thread_can_run_coroutines_while_the_session_is_idle(self):
+        host, path = self.start(), self.fifo()
+        self.ok(host, "import asyncio, os, threading\nasync def answer(): return 'answered'\nloop = asyncio.get_running_loop()\n"
+                      "fifo = os.open(%r, os.O_RDWR)\ndef ask():\n    while os.read(fifo, 1):\n        print(asyncio.run_coroutine_threadsafe(answer(), loop).result())\nthread = threading.Thread(target=ask, daemon=True)\nthread.start()\nawait asyncio.sleep(0)" % path)
+        for _ in range(2):
+            self.tell(path, "x")
+            self.assertEqual(self.told(host, "\n"), "answered\n")
+
+    def test_py4_a_reader_is_called_while_the_session_is_idle(self):
+        host, path = self.start(), self.fifo()
+        self.ok(host, "import asyncio, os\nfifo = os.open(%r, os.O_RDWR | os.O_NONBLOCK)\nasyncio.get_running_loop().add_reader(fifo, lambda: print(os.read(fifo, 100)))\nawait asyncio.sleep(0)" % path)
+        for text in ("one", "two"):
+            self.tell(path, text)
+            self.assertEqual(self.told(host, "\n"), "b'%s'\n" % text)
+
+    def test_py4_an_error_of_a_callback_is_told_and_the_loop_goes_on(self):
+        host, path = self.start(), self.fifo()
+        self.ok(host, "import asyncio, os\nfifo = os.open(%r, os.O_RDWR | os.O_NONBLOCK)\nasyncio.get_running_loop().add_reader(fifo, lambda: print(1 // int(os.read(fifo, 1))))\nawait asyncio.sleep(0)" % path)
+        for text, told in (("0", "ZeroDivisionError: integer division or modulo by zero\n"), ("1", "1\n")):
+            self.tell(path, text)
+            self.assertNotIn("<stead>", self.told(host, told.rpartition(" ")[2]))

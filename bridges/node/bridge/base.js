@@ -1,7 +1,7 @@
 // Node bridge: runs evals in the user's Node and reports to the session host.
 //
 // Wire:   words and bytes in, one JSON object per line out, on STEAD_BRIDGE_FD (docs/PROTOCOL.md).
-// Needs:  Node 18 or newer, no package; leaves no name behind in the user's namespace but two hidden helpers.
+// Needs:  Node 18 or newer, no package; leaves no name behind in the user's namespace but three hidden helpers.
 // Tested: ../test_bridge.js, and tests/conformance.
 //
 // lib.rs joins the files of this folder into the body of one function, this one first: what all the others use,

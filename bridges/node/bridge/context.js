@@ -11,11 +11,12 @@ const tags = MAJOR >= 24 ? new asyncHooks.AsyncLocalStorage() : null;
 const began = [];      // the first async id of each eval with its mark; the last 1,000
 let FIRST = Infinity;  // callbacks with a smaller async id are the bridge's own
 let resumed = null;    // the mark of the promise whose continuation runs
+let isOwn = false;     // promises that are made now are the bridge's own
 let tripwire = null;   // since Node 24: stops the hook that looks for abandoned code
 
-/** What stands for an eval: its id, and whether an interrupt has ended it while it awaited something. */
+/** What stands for an eval: its id, whether an interrupt has ended it while it awaited something, and what it waits for (waits.js). */
 function newMark(id) {
-  const mark = { eval: id, abandoned: false };
+  const mark = { eval: id, abandoned: false, code: null, awaited: null };
   if (tags === null) {
     began.push({ id: nextAsyncId(), mark });
     if (began.length > 1000) began.shift();
@@ -40,6 +41,17 @@ function owned(mark, call) {
   return tags === null ? call() : tags.run(mark, call);
 }
 
+/** What the bridge itself attaches to promises belongs to no eval, so that nothing is ended because of it. */
+function unowned(call) {
+  if (tags !== null) return tags.run(undefined, call);
+  isOwn = true;
+  try {
+    return call();
+  } finally {
+    isOwn = false;
+  }
+}
+
 class Given {
   constructor(object) {
     return object;
@@ -48,7 +60,7 @@ class Given {
 
 /** A private field on a promise of the user's, which nobody sees. */
 class Marked extends Given {
-  #mark = owner() ?? (S.running ? S.mark : null);
+  #mark = isOwn ? null : owner() ?? (S.running ? S.mark : null);
 
   static of(promise) {
     return #mark in promise ? promise.#mark : null;
@@ -78,8 +90,9 @@ function abandon(mark) {
   });
 }
 
-/** Ends the JavaScript that runs now, at its next call; V8 takes that back when the last frame is left. */
+/** Ends the JavaScript that runs now, at its next call; V8 takes that back when the last frame is left, and drops its queue. */
 function stopHere() {
+  soon(attachAgain);
   connectInspector();
   withoutToJSON(() => askInspector("Runtime.terminateExecution"));
 }

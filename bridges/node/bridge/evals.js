@@ -33,7 +33,7 @@ function doEval(id, payload) {
   let plan;
   try {
     const wrapped = isObject(source);
-    plan = rewrite(wrapped ? "(" + source + "\n)" : source);
+    plan = rewrite(wrapped ? "(" + source + "\n)" : source, true);
     plan.lead = wrapped ? 1 : 0;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -110,9 +110,18 @@ function askInspector(...message) {
   apply(postToInspector, inspectorSession, message);
 }
 
+/** Why V8 refuses code that awaits; null if it does not. Its awaits are guarded only where V8 takes that. */
+function compileAwaiting(plan, source) {
+  const refused = compileError(plan, source, "(async () => {", "\n})");
+  if (refused === null || plan.bare === null) return refused;
+  Object.assign(plan, plan.bare(), { bare: null });
+  keepShifts(plan);
+  return compileError(plan, source, "(async () => {", "\n})");
+}
+
 /** Whatever awaits at top level runs in V8's REPL mode, which only its inspector offers. */
 function runAwaiting(plan) {
-  const refused = compileError(plan, S.source, "(async () => {", "\n})");
+  const refused = compileAwaiting(plan, S.source);
   if (refused) return finish({ status: "error", error: refused });
   connectInspector();
   declareNames(plan, true);
@@ -125,19 +134,14 @@ function runAwaiting(plan) {
     if (result !== null) return;
     result = promise;
     stop();
-    apply(promiseThen, promise, [
-      (holder) => {
-        let value;
-        try {
-          value = holder[".repl_result"];
-          holder[".repl_result"] = undefined;
-        } catch {}  // a `then` that user code gave to all objects has put something else in its place
-        if (isCurrent()) settle(plan.value ? value : undefined, plan);
-      },
-      (error) => {
-        if (isCurrent()) failed(error, plan);
-      },
-    ]);
+    hear("code", promise, (holder) => {
+      let value;
+      try {
+        value = holder[".repl_result"];
+        holder[".repl_result"] = undefined;
+      } catch {}  // a `then` that user code gave to all objects has put something else in its place
+      settle(plan.value ? value : undefined, plan);
+    }, (error) => failed(error, plan));
   });
   const message = { __proto__: null, expression: withoutHash(plan.text) + "\n//# sourceURL=" + fileName(), replMode: true };
   try {
@@ -168,12 +172,7 @@ function withoutToJSON(call) {
 /** The value of the last expression: a promise is awaited. */
 function settle(value, plan) {
   if (!isPromise(value)) return completed(value);
-  const run = S.run;
-  const isCurrent = () => S.running && S.run === run;
-  apply(promiseThen, value, [
-    (result) => { if (isCurrent()) completed(result); },
-    (error) => { if (isCurrent()) failed(error, plan); },
-  ]);
+  hear("awaited", value, completed, (error) => failed(error, plan));
 }
 
 function failed(error, plan) {
@@ -229,6 +228,7 @@ function finish(result) {
     result = { status: "interrupted", error: interruptEvent(result.awaited) };
     abandon(S.mark);
   }
+  waitNoMore(S.mark);
   if (S.undo) undoWork();
   if (result.report) events.push({ ev: "report", data: result.report });
   if (result.error) events.push(result.error);

@@ -32,6 +32,7 @@ function openModules() {
   delete G.__dirname;
   defineProperty(G, IMPORT, hiddenProperty(makeImport()));
   defineProperty(G, CONST, hiddenProperty(new Proxy({}, constantHandler)));
+  defineProperty(G, WAIT, hiddenProperty(wait));
 }
 
 /** `require` follows the current directory; a replacement of the user's stays. */
@@ -64,12 +65,12 @@ function makeImport() {
     }
     const attributes = options?.with ?? options?.assert;
     const loaded = attributes ? main.load(wanted, { with: attributes, assert: attributes }) : main.load(wanted);
-    apply(promiseThen, loaded, [(space) => { IMPORTED.set(wanted, space); }, () => {}]);
+    attach({ promise: loaded, handlers: [(space) => { IMPORTED.set(wanted, space); }, () => {}] });
     return loaded;
   };
   const names = (specifier, attributes, ...wanted) => {
     const loaded = load(specifier, attributes ? { with: attributes } : undefined);
-    return apply(promiseThen, loaded, [(space) => {
+    return wait(unowned(() => apply(promiseThen, loaded, [(space) => {
       let found = space;
       for (const name of wanted) {
         if (name in space) continue;
@@ -82,7 +83,7 @@ function makeImport() {
         found[name] = whole[name];
       }
       return found;
-    }]);
+    }])));
   };
   const result = (specifier, options) => load(specifier, options);
   result.names = names;

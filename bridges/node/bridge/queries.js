@@ -103,7 +103,7 @@ function find(text) {
 }
 
 function globalNames() {
-  return ownKeys(G).filter((name) => typeof name === "string" && name !== IMPORT && name !== CONST);
+  return ownKeys(G).filter((name) => typeof name === "string" && !HELPERS.has(name));
 }
 
 const NEAR_NAMES = 3, NEAR_AMONG = 20_000;
@@ -197,7 +197,7 @@ function complete(text) {
   } else {
     names = [...new Set([...ownKeys(G).filter((name) => typeof name === "string"), ...KEYWORDS])].sort();
   }
-  const hidden = (name) => name === IMPORT || name === CONST || (name.startsWith("_") && !prefix.startsWith("_"));
+  const hidden = (name) => HELPERS.has(name) || (name.startsWith("_") && !prefix.startsWith("_"));
   const found = names.filter((name) => name.startsWith(prefix) && !hidden(name));
   return { names: found.slice(0, COMPLETIONS_LISTED).map((name) => head + name), more: Math.max(found.length - COMPLETIONS_LISTED, 0) };
 }

@@ -2,9 +2,10 @@
 //
 // The source runs as indirect eval, where `var` and `function` make deletable properties of the global object. So top-level
 // `let`, `const` and `class` become `var`, and every kind of declaration may follow every other. Imports become
-// calls of a helper. Lines stay where they are; columns that do not are told as they are in the source (places.js).
+// calls of a helper, and what is awaited at top level passes through one. Lines stay where they are; columns that do not are told as they are in the source (places.js).
 
-const IMPORT = "stead$import", CONST = "stead$const";
+const IMPORT = "stead$import", CONST = "stead$const", WAIT = "stead$wait";
+const HELPERS = new Set([IMPORT, CONST, WAIT]);
 // In code without any of these nothing has to be rewritten, and its value is to be shown.
 const NEEDS_SCAN = /\b(?:let|const|class|import|export|await|var|function|for|while|do)\b|["']use strict["']|(?:\+\+|--|=(?![=>]))/;
 const NO_VALUE = new Set(["var", "let", "const", "class", "function", "import", "for", "while", "do"]);
@@ -22,14 +23,15 @@ class Refused extends Error {
 /**
  * What to run: `text`; whether it is `strict` or `awaits` at top level; whether its last statement has a `value`;
  * the names it declares, those of them that are constants, and `fresh`: those that were not there before; `shifts`: what of
- * it stands elsewhere than in the source, or null.
+ * it stands elsewhere than in the source, or null. If `guarded`, what is awaited at top level passes through `wait` (waits.js),
+ * and `bare` gives text and shifts without that; else it is null.
  */
-function rewrite(source) {
-  const plan = { text: source, strict: false, awaits: false, value: true, names: [], constants: new Set(), fresh: [], shifts: null };
+function rewrite(source, guarded = false) {
+  const plan = { text: source, strict: false, awaits: false, value: true, names: [], constants: new Set(), fresh: [], shifts: null, bare: null };
   if (!NEEDS_SCAN.test(source)) return plan;
   const tokens = scan(source);
   if (tokens === null || tokens.length === 0) return plan;
-  const edits = [];
+  const edits = [], guards = [];
   plan.strict = isStrict(tokens);
   const imports = [];
   let last = 0, after = -1;
@@ -42,7 +44,10 @@ function rewrite(source) {
     }
     if (token.kind !== "word" || isName(tokens, at)) continue;
     if (token.text === "import") dynamicImport(tokens, at, edits);
-    else if (token.text === "await" && !plan.awaits) plan.awaits = isTopLevel(tokens, at);
+    else if (token.text === "await" && (guarded || !plan.awaits) && isTopLevel(tokens, at)) {
+      plan.awaits = true;
+      if (guarded) guard(tokens, at, guards);
+    }
   }
   const first = tokens[last].text === "async" ? tokens[last + 1] : tokens[last];
   plan.value = !(first && first.kind === "word" && NO_VALUE.has(first.text) && !isCall(tokens, tokens.indexOf(first))) || isFollowed(tokens, last);
@@ -50,9 +55,22 @@ function rewrite(source) {
     plan.awaits = true;
     placeImports(imports, edits, source);
   }
-  plan.text = edited(source, edits);
-  plan.shifts = shiftsOf(source, edits, plan.text);
-  return plan;
+  const placed = (all) => {
+    const text = edited(source, all);
+    return { text, shifts: shiftsOf(source, all, text) };
+  };
+  if (guards.length) plan.bare = () => placed(edits);
+  return Object.assign(plan, placed(edits.concat(guards)));
+}
+
+/** `await x` becomes `await stead$wait(x)`. The `await` of `for await` and `await using` has no operand. */
+function guard(tokens, at, guards) {
+  const first = tokens[at + 1], second = tokens[at + 2];
+  if (first === undefined || tokens[at - 1]?.text === "for" || isInArrow(tokens, at)) return;
+  if (first.text === "using" && second?.kind === "word" && !second.line && !CONTINUES.has(second.text)) return;
+  const end = operandEnd(tokens, at + 1);
+  if (end < 0) return;
+  guards.push([first.start, first.start, WAIT + "("], [tokens[end].end, tokens[end].end, ")"]);
 }
 
 /** Whether an expression stands behind the body of a class or function, as in `class A {} [4]`. */

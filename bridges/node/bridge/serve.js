@@ -77,7 +77,9 @@ function onTerminated() {
 }
 
 function onMessage({ data }) {
-  resumed = null;  // an interrupt may have cut off the code that resets this
+  // An interrupt may have cut off the code that resets these.
+  resumed = null;
+  isOwn = false;
   try {
     if (data === "interrupt") onInterrupt();
     else if (data === "terminated") onTerminated();

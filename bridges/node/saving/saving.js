@@ -265,7 +265,7 @@ function save(argument) {
   const gathered = new Gathered(), names = [];
   for (const name of wanted.length ? new Set(wanted) : userNames()) {
     if (descriptor(G, name) === undefined) gathered.fail(name, "there is no such name");
-    else if (!isUserName(name) || name === IMPORT || name === CONST) gathered.fail(name, "it is Node's own");
+    else if (!isUserName(name) || HELPERS.has(name)) gathered.fail(name, "it is Node's own");
     else names.push(name);
   }
   if (wanted.length && !names.length) {

@@ -28,21 +28,21 @@ const LIST_PATIENCE: Duration = Duration::from_secs(1);
 const ASK_AT_ONCE: usize = 16;
 
 /// A session in a list.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Listed {
     /// What is known of it.
     pub status: Status,
-    /// Whether its host answered; if not, `status` is what the disk tells.
-    pub answers: bool,
+    /// Why its host, which lives, did not say what the session does; `status` is what the disk tells then.
+    pub unheard: Option<ClientError>,
 }
 
 /// All sessions that were asked for.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Listing {
     /// By workspace and name.
     pub sessions: Vec<Listed>,
     /// Sessions that could not be read, and why.
-    pub unreadable: Vec<String>,
+    pub unreadable: Vec<ClientError>,
 }
 
 /// An eval in a list.
@@ -195,7 +195,7 @@ impl Client {
         for one in listed {
             match one {
                 Ok(one) => sessions.push(one),
-                Err(error) => unreadable.push(error.message()),
+                Err(error) => unreadable.push(error),
             }
         }
         sessions.extend(self.elsewhere(&metas, all));
@@ -233,7 +233,7 @@ impl Client {
                 return None;
             };
             let ours = all || status.workspace == self.workspace.as_str();
-            ours.then_some(Listed { status: *status, answers: true })
+            ours.then_some(Listed { status: *status, unheard: None })
         };
         sockets.filter(|socket| !known.contains(socket)).filter_map(ask).collect()
     }
@@ -338,17 +338,20 @@ impl Client {
         let deadline = Some(Instant::now() + LIST_PATIENCE);
         let asked = there.door(&meta.name).connect(LIST_PATIENCE).and_then(|connection| {
             let Some(mut connection) = connection else { return Ok(None) };
-            connection.request(Request::Status, deadline).map(Some)
+            match connection.request(Request::Status, deadline)? {
+                Reply::Status(status) => Ok(Some(*status)),
+                other => Err(connection.odd(&other)),
+            }
         });
         match asked {
-            Ok(Some(Reply::Status(status))) => Ok(Listed { status: *status, answers: true }),
+            Ok(Some(status)) => Ok(Listed { status, unheard: None }),
             Err(error) if error.is_hang_up() => {
-                Ok(Listed { status: there.offline(meta)?, answers: true })
+                Ok(Listed { status: there.offline(meta)?, unheard: None })
             }
-            Ok(None) => Ok(Listed { status: there.offline(meta)?, answers: true }),
-            Ok(Some(_)) | Err(_) => {
+            Ok(None) => Ok(Listed { status: there.offline(meta)?, unheard: None }),
+            Err(error) => {
                 let status = Status { activity: Activity::Unknown, ..there.offline(meta)? };
-                Ok(Listed { status, answers: false })
+                Ok(Listed { status, unheard: Some(error) })
             }
         }
     }
@@ -479,7 +482,7 @@ fn standing(entry: &EvalEntry, now: &Now) -> EvalStatus {
 
 pub(crate) fn metas_in(
     workspace_dir: &Path,
-    unreadable: &mut Vec<String>,
+    unreadable: &mut Vec<ClientError>,
 ) -> Result<Vec<Meta>, ClientError> {
     let mut metas = Vec::new();
     for dir in subdirectories(workspace_dir)? {
@@ -489,7 +492,7 @@ pub(crate) fn metas_in(
             }
             // A session that is being started has no meta yet.
             Ok(_) => {}
-            Err(error) => unreadable.push(error.message()),
+            Err(error) => unreadable.push(error),
         }
     }
     metas.sort_by(|a, b| a.name.cmp(&b.name));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use stead_client::{
-    Client, ClientError, Dirs, EvalOptions, EvalStatus, LaunchOptions, PROJECT_DIR, Quiet,
+    Client, ClientError, Dirs, EvalOptions, EvalStatus, LaunchOptions, Listed, PROJECT_DIR, Quiet,
     RequestError, Workspace, counted, language,
 };
 use stead_config::Language;
@@ -69,7 +69,9 @@ impl DoctorArgs {
             stead_config::offered().map(|it| interpreter(it, &context.cwd, &context.client)),
         );
         let client = &context.client;
-        checks.extend([stdin_waits(), hosts(client), config(client), session(client)]);
+        checks.push(stdin_waits());
+        checks.extend(hosts(client));
+        checks.extend([config(client), session(client)]);
         let found = clients(context.client.workspace.path());
         checks.extend(found.checks);
         let problems = checks.iter().filter(|check| !check.ok).count();
@@ -194,13 +196,35 @@ fn stdin_waits() -> Check {
 }
 
 /// Whether running sessions were started by this version. Hosts of other versions work as far as both know
-/// the same messages, so they are no problem. A host that has no version in common does not answer here.
-fn hosts(client: &Client) -> Check {
+/// the same messages, so they are no problem. A host that has no version in common with this client is one, and so is
+/// a session whose files are of a newer version.
+fn hosts(client: &Client) -> Vec<Check> {
     let listing = match client.list(true) {
         Ok(listing) => listing,
-        Err(error) => return Check::problem("hosts", &error.into()),
+        Err(error) => return vec![Check::problem("hosts", &error.into())],
     };
-    let live = listing.sessions.iter().map(|listed| &listed.status);
+    let (unheard, heard): (Vec<Listed>, Vec<Listed>) =
+        listing.sessions.into_iter().partition(|listed| listed.unheard.is_some());
+    let mut checks = vec![by_whom(&heard, unheard.is_empty())];
+    checks.extend(unheard.into_iter().filter_map(|Listed { status, unheard }| {
+        let mut failure = Failure::from(unheard?);
+        failure.message += &format!(" (in `{}`)", status.workspace);
+        Some(Check::problem("hosts", &failure))
+    }));
+    checks.extend(listing.unreadable.into_iter().map(|error| {
+        let failure = Failure::new(error.code(), error.message());
+        Check::problem("hosts", &failure.with_hint(UNREADABLE))
+    }));
+    checks
+}
+
+/// What can be done where this stead does not understand the files of a session.
+const UNREADABLE: &str =
+    "use the stead that wrote the session's files; if none can read them, delete its directory";
+
+/// Which stead started the sessions that run. `all` says that there are no others, whose hosts said nothing.
+fn by_whom(heard: &[Listed], all: bool) -> Check {
+    let live = heard.iter().map(|listed| &listed.status);
     let live: Vec<_> = live.filter(|status| status.host_pid.is_some()).collect();
     let program = |status: &Status| status.program.clone();
     let others: Vec<String> = live
@@ -213,17 +237,18 @@ fn hosts(client: &Client) -> Check {
         })
         .collect();
     let count = live.len();
+    let run = if all { "run" } else { "run and answer" };
     if others.is_empty() {
         return Check::ok(
             "hosts",
-            format!("sessions that run: {count}, all by this stead, {PROGRAM}"),
+            format!("sessions that {run}: {count}, all by this stead, {PROGRAM}"),
         );
     }
     let others = others.join(", ");
     Check::ok(
         "hosts",
         format!(
-            "sessions that run: {count}; this is stead {PROGRAM}, and not by it run {others}; one that is stopped and used again runs by this one"
+            "sessions that {run}: {count}; this is stead {PROGRAM}, and not by it run {others}; one that is stopped and used again runs by this one"
         ),
     )
 }
@@ -311,5 +336,70 @@ impl TempPlace {
 impl Drop for TempPlace {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+    use std::sync::Arc;
+    use std::thread;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const HELLO: &str = r#"{"reply":{"id":1,"reply":{"kind":"hello","protocol":7,"versions":{"oldest":7,"newest":7},"program":"9.1.0","generation":1}}}"#;
+
+    fn a_client(place: &Path) -> Client {
+        Client {
+            dirs: Dirs::new(place.join("state"), place.join("run")),
+            workspace: Workspace::find(Some(place), place).unwrap(),
+            kind: "test",
+            by: Arc::default(),
+            program: None,
+            kept: None,
+        }
+    }
+
+    /// Writes what is kept of a session, as a stead would that writes this version of the file.
+    fn keep(client: &Client, name: &str, version: u32) {
+        let dir = client.dirs.workspace(&client.workspace).join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let settings = json!({
+            "language": "python", "cwd": "/", "env": [], "idle_timeout_ms": 0, "quota_bytes": 1,
+        });
+        let meta: Value = json!({
+            "version": version, "program": "9.1.0", "name": name, "settings": settings,
+            "workspace": client.workspace.as_str(), "created_ms": 1,
+        });
+        fs::write(dir.join("meta.json"), meta.to_string()).unwrap();
+    }
+
+    #[test]
+    fn u5_a_host_without_a_common_version_and_files_of_a_newer_one_are_problems() {
+        let place = tempfile::tempdir().unwrap();
+        let client = a_client(place.path());
+        keep(&client, "py", 1);
+        keep(&client, "sh", 99);
+        drop(client.dirs.make_runtime().unwrap());
+        let socket = client.dirs.socket(&client.workspace, &"py".parse().unwrap());
+        let listener = UnixListener::bind(socket).unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut hello = String::new();
+                BufReader::new(stream.try_clone().unwrap()).read_line(&mut hello).unwrap();
+                writeln!(stream, "{HELLO}").unwrap();
+            }
+        });
+        let checks = hosts(&client);
+        let said: Vec<(bool, &str)> =
+            checks.iter().map(|check| (check.ok, check.message.as_str())).collect();
+        let [(true, _), (false, host), (false, files)] = said[..] else { panic!("{said:?}") };
+        let versions = ["`py`", "version 7", "9.1.0", "versions 1 to 2", PROGRAM];
+        assert!(versions.iter().all(|word| host.contains(word)), "{host}");
+        assert!(files.contains("version 99") && files.contains("/sh/meta.json"), "{files}");
+        assert!(checks[1..].iter().all(|check| check.fix.is_some()));
     }
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::path::Path;
 
 use serde::Serialize;
+use stead_client::ClientError;
 
 use crate::context::Context;
 use crate::paint::{HEAD, PLAIN, Paint};
@@ -40,10 +41,11 @@ impl LsArgs {
 
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let listing = context.client.list(self.all)?;
-        let (listed, unreadable) = (&listing.sessions, listing.unreadable.as_slice());
+        let listed = &listing.sessions;
+        let unreadable: Vec<String> = listing.unreadable.iter().map(ClientError::message).collect();
         let notes: String = unreadable.iter().map(|note| format!("[{note}]\n")).collect();
         let sessions = listed.iter().map(|one| StatusData::new(&one.status)).collect();
-        context.answer("complete", LsData { sessions, unreadable }, || {
+        context.answer("complete", LsData { sessions, unreadable: &unreadable }, || {
             if listed.is_empty() && !notes.is_empty() {
                 return notes;
             }

@@ -61,7 +61,8 @@ impl Tool for SessionsTool {
         let all = self.all.unwrap_or(false);
         let listing = server.client.list(all)?;
         let listed = listing.sessions;
-        let unread: Vec<String> = listing.unreadable.iter().map(|why| one_line(why)).collect();
+        let unread: Vec<String> =
+            listing.unreadable.iter().map(|why| one_line(&why.message())).collect();
         let place = server.client.workspace.path().display().to_string();
         let place = if all { "all workspaces".to_owned() } else { one_line(&place) };
         if listed.is_empty() && !unread.is_empty() {
@@ -125,8 +126,10 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         let _ = write!(text, " in {}", one_line(&status.workspace));
     }
     text.push_str(": ");
-    if !session.answers {
-        text.push_str("its host does not answer");
+    match &session.unheard {
+        None => {}
+        Some(ClientError::Silent { .. }) => text.push_str("its host does not answer"),
+        Some(error) => text.push_str(&one_line(&error.message())),
     }
     text.push_str(&doing(status, &there));
     if let Some(unrecorded) = unrecorded(status) {

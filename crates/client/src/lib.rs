@@ -62,7 +62,7 @@ pub use show::live::{Live, LiveItem};
 pub use show::page::{ItemCut, Page, PageItem, cut_middle};
 pub use show::report::{report_fields, report_length, report_text};
 pub use show::shown::{counted, size_text};
-pub use stdlib::{Definition, DefinitionKind, Stdlib, StdlibChange};
+pub use stdlib::{Stdlib, StdlibChange};
 pub use stead_protocol::utc;
 pub use stead_spool::EvalEntry;
 pub use timer::millis;

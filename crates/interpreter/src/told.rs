@@ -303,13 +303,19 @@ mod bytes {
 
     use base64::Engine;
     use base64::engine::general_purpose::STANDARD;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde::de::{Error, IgnoredAny};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
     enum Written<'a> {
         Text(Cow<'a, str>),
-        Binary { base64: String },
+        Binary {
+            base64: String,
+        },
+        /// A form of a newer version, whose bytes are not known here.
+        #[serde(skip_serializing)]
+        Unknown(IgnoredAny),
     }
 
     pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
@@ -328,6 +334,7 @@ mod bytes {
             Written::Binary { base64 } => {
                 STANDARD.decode(base64).map(Cow::Owned).map_err(D::Error::custom)
             }
+            Written::Unknown(_) => Ok(Cow::Borrowed(&[])),
         }
     }
 }

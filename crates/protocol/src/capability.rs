@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])+ $name:ident => $word:literal,)+) => {
@@ -161,8 +162,9 @@ impl<'de> Deserialize<'de> for Capabilities {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Capabilities, A::Error> {
                 let mut set = Capabilities::default();
-                while let Some(word) = all.next_element::<String>()? {
-                    set.insert(Capability::from(word.as_str()));
+                // What is no word says nothing that this version could go by.
+                while let Some(word) = all.next_element::<Value>()? {
+                    word.as_str().into_iter().for_each(|word| set.insert(Capability::from(word)));
                 }
                 Ok(set)
             }

@@ -49,7 +49,7 @@ pub use settings::{
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};
-pub use stdlib::{MAX_STDLIB, StdlibReport, stdlib_source};
+pub use stdlib::{Definition, DefinitionKind, MAX_STDLIB, StdlibReport, stdlib_source};
 pub use undo::{UndoStatus, UndoTrouble};
 pub use version::{PROGRAM, Speaker, Versions};
 pub use work::{DEFAULT_LABEL, ReportInfo, Work, WorkKind};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gateway::{GatewayKernel, GatewayTarget};
-use crate::words::words;
+use crate::words::{Word, words};
 
 /// How a session is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -272,8 +272,7 @@ pub struct Policy {
 }
 
 /// How much hosts and servers log, from least to most (SPEC CF-2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum LogLevel {
     /// Nothing.
     Off,
@@ -286,22 +285,17 @@ pub enum LogLevel {
     Info,
 }
 
+words!(LogLevel {
+    Off => "off",
+    Error => "error",
+    Warn => "warn",
+    Info => "info",
+} else Warn);
+
 impl LogLevel {
     /// The level of this name.
     pub fn named(word: &str) -> Option<LogLevel> {
-        Some(match word {
-            "off" => LogLevel::Off,
-            "error" => LogLevel::Error,
-            "warn" => LogLevel::Warn,
-            "info" => LogLevel::Info,
-            _ => return None,
-        })
-    }
-}
-
-impl From<String> for LogLevel {
-    fn from(word: String) -> LogLevel {
-        LogLevel::named(&word).unwrap_or_default()
+        LogLevel::from_word(word)
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 mod newer;
 
-use newer::{NEW, walk};
+use newer::{NEW, walk, walk_with};
 use serde_json::{Value, json};
 use stead_protocol::bridge::BridgeEvent;
 use stead_protocol::client::{FromHost, ToHost};
-use stead_protocol::{HostReady, HostSpec, Meta, StdlibReport};
+use stead_protocol::{Definition, HostReady, HostSpec, Meta, StdlibReport};
 
 fn finished() -> Value {
     json!({
@@ -99,6 +99,8 @@ fn what_newer_bridges_say_is_read() {
     assert!(tried > 25, "{tried}");
     assert!(walk::<StdlibReport>(&json!({"names": 3, "line": 2})) > 0);
     assert_eq!(StdlibReport::read(&json!({"names": 3})).line, None);
+    let definition = json!({"name": "a", "kind": "function", "from": 1, "to": 2, "head": true});
+    assert!(walk_with::<Definition>(&definition, &["kind"]) > 4);
     let read: BridgeEvent =
         serde_json::from_value(json!({"ev": "background", "stream": NEW, "text": "late"})).unwrap();
     assert!(matches!(read, BridgeEvent::Background { text, .. } if text == "late"));
@@ -108,7 +110,7 @@ fn what_newer_bridges_say_is_read() {
 fn what_newer_programs_start_hosts_with_is_read() {
     let meta = json!({
         "version": 1, "program": "9.0", "name": "py", "workspace": "/w", "created_ms": 1, "stopped": false,
-        "settings": {"language": "python", "cwd": "/w", "idle_timeout_ms": 5, "quota_bytes": 7, "keeps": "nothing",
+        "settings": {"language": "python", "cwd": "/w", "idle_timeout_ms": 5, "quota_bytes": 7, "keeps": "nothing", "log": "info",
             "environment": "uv", "kernel": {"by": "name", "name": "ir"}},
         "found": {"path": "/p", "why": "w"}
     });

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use stead_client::{Definition, DefinitionKind, Stdlib, StdlibChange, counted};
+use stead_client::{Stdlib, StdlibChange, counted};
+use stead_protocol::{Definition, DefinitionKind};
 
 use super::eval::read_code;
 use crate::context::Context;

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use stead_config::Language;
 use stead_protocol::client::{Query, Reply, Request};
-use stead_protocol::{Refusal, SessionName};
+use stead_protocol::{Definition, Refusal, SessionName};
 
-use super::source::Definition;
 use crate::control::END_TIME;
 use crate::eval::wait;
 use crate::reach::connection::Connection;

@@ -12,12 +12,11 @@ mod source_tests;
 use std::path::PathBuf;
 
 use stead_config::Language;
-use stead_protocol::stdlib_source;
+use stead_protocol::{Definition, DefinitionKind, stdlib_source};
 
 use crate::{Client, ClientError, StdlibError, counted, language};
 
 pub(crate) use file::path;
-pub use source::{Definition, DefinitionKind};
 
 use ask::Asking;
 use file::StdlibLock;

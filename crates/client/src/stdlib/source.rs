@@ -4,49 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use serde::Deserialize;
-
-/// What one statement of a source text defines, as a bridge tells it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Definition {
-    /// The name; empty for a statement that defines none.
-    pub name: String,
-    /// What it is.
-    pub kind: DefinitionKind,
-    /// The first of its lines, from 1.
-    pub from: usize,
-    /// The last of its lines.
-    pub to: usize,
-    /// The first line of the comment right above it.
-    #[serde(default)]
-    pub comment: Option<usize>,
-    /// Whether it must stand before everything else.
-    #[serde(default)]
-    pub head: Option<bool>,
-    /// Parameters of a function; of anything but functions and classes its first line.
-    #[serde(default)]
-    pub signature: Option<String>,
-    /// The first line of its documentation.
-    #[serde(default)]
-    pub doc: Option<String>,
-}
-
-/// The kinds of definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DefinitionKind {
-    /// A function.
-    Function,
-    /// A class.
-    Class,
-    /// An import.
-    Module,
-    /// What a file begins with: its documentation, a directive. Nothing is defined by it.
-    Head,
-    /// Anything else. So is what a newer bridge tells.
-    #[serde(other)]
-    Other,
-}
+use stead_protocol::{Definition, DefinitionKind};
 
 /// Lines that belong together: those of one statement, or of several that share a line.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! Texts that are put together, with the definitions that a bridge would tell.
 
-use super::source::{Definition, DefinitionKind, NotRemoved, add, remove, text_of};
+use stead_protocol::{Definition, DefinitionKind};
+
+use super::source::{NotRemoved, add, remove, text_of};
 
 /// Definitions of a toy language: a line `name…` begins one, indented lines go on with it, `#` is a comment, `!` an
 /// import, `^` one that must come first, `"` the head of a file; a line with `;` has several.

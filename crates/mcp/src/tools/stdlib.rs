@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, DefinitionKind, Stdlib, StdlibChange, counted};
+use stead_client::{ClientError, Stdlib, StdlibChange, counted};
+use stead_protocol::DefinitionKind;
 
 use super::arguments::read;
 use super::{Tool, ToolSpec, bad_request, language_names, object};

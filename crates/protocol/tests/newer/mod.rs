@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) const NEW: &str = "of_a_newer_version";
 
 /// Fields whose value is one of a set of words: the tags of messages, and enums that are words.
-const WORDS: [&str; 19] = [
+const WORDS: [&str; 22] = [
     "op",
     "kind",
     "what",
@@ -30,11 +30,24 @@ const WORDS: [&str; 19] = [
     "from",
     "why",
     "environment",
+    "log",
+    "can",
+    "bytes",
 ];
 
 /// Fields of those that are enums of words, in whose place a newer version may also send an object.
-const PLAIN_WORDS: [&str; 7] =
-    ["stream", "effect", "listens", "watch", "status", "keeps", "environment"];
+const PLAIN_WORDS: [&str; 10] = [
+    "stream",
+    "effect",
+    "listens",
+    "watch",
+    "status",
+    "keeps",
+    "environment",
+    "log",
+    "can",
+    "bytes",
+];
 
 /// All places of a message, as JSON pointers.
 fn places(value: &Value, at: &str, all: &mut Vec<String>) {
@@ -57,6 +70,14 @@ fn places(value: &Value, at: &str, all: &mut Vec<String>) {
 /// Reads the message as it is, with a new field in each object, and with each word replaced by one that is not known.
 /// Fields around the place stay as they were.
 pub(crate) fn walk<T: DeserializeOwned + Serialize + Debug>(message: &Value) -> usize {
+    walk_with::<T>(message, &PLAIN_WORDS)
+}
+
+/// The same for a message whose enums of words stand in these fields.
+pub(crate) fn walk_with<T: DeserializeOwned + Serialize + Debug>(
+    message: &Value,
+    plain: &[&str],
+) -> usize {
     let read = |changed: &Value| -> Value {
         let read: T = serde_json::from_str(&changed.to_string())
             .unwrap_or_else(|error| panic!("{changed}: {error}"));
@@ -78,10 +99,12 @@ pub(crate) fn walk<T: DeserializeOwned + Serialize + Debug>(message: &Value) -> 
             fields.insert(NEW.to_owned(), json!({"a": [1, null]}));
             instead.push(Value::Object(fields));
         }
-        let name = place.rsplit('/').next().unwrap_or_default();
+        // An item of a list has the name of the list.
+        let is_index = |name: &&str| name.parse::<usize>().is_ok();
+        let name = place.rsplit('/').find(|name| !is_index(name)).unwrap_or_default();
         if there.is_string() && WORDS.contains(&name) {
             instead.push(json!(NEW));
-            if PLAIN_WORDS.contains(&name) {
+            if plain.contains(&name) {
                 instead.extend([json!({NEW: {"why": "because"}}), json!([1]), json!(7)]);
             }
         }

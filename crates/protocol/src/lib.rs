@@ -47,7 +47,7 @@ pub use settings::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, EnvironmentSource, FromProject, Keeps,
     KernelChoice, Limits, LogLevel, Policy, SessionPlace, Settings, Startup,
 };
-pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
+pub use start::{FILES_VERSION, FileVersion, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};
 pub use stdlib::{Definition, DefinitionKind, MAX_STDLIB, StdlibReport, stdlib_source};
 pub use undo::{UndoStatus, UndoTrouble};

@@ -54,6 +54,23 @@ pub struct Meta {
 /// The version of a session's files: `meta.json`, the history with its index, and the output log.
 pub const FILES_VERSION: u32 = 1;
 
+/// What is read of such a file before the rest, which may have another shape in a newer version.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FileVersion {
+    /// The version of the file.
+    pub version: u32,
+    /// The version of the program that wrote it.
+    #[serde(default)]
+    pub program: Option<String>,
+}
+
+impl FileVersion {
+    /// Whether the rest can be read by this program only by guessing.
+    pub fn is_newer(&self) -> bool {
+        self.version > FILES_VERSION
+    }
+}
+
 impl Meta {
     /// The settings to keep of a stopped session: of its environment only the names, since values may be
     /// secrets (SPEC X-5).

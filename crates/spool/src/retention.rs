@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use stead_protocol::{Keeps, Meta, tells_of_left_kernel};
+use stead_protocol::{FileVersion, Keeps, Meta, tells_of_left_kernel};
 
 use crate::SessionDir;
 
@@ -325,9 +325,14 @@ fn take(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// Whether it was a one-off run or a session for shell commands, which stay for a shorter time. What a newer version of
+/// the file says is not known, so such a session stays for the longer one.
 fn is_run(dir: &SessionDir) -> bool {
-    let meta = stead_files::read(&dir.meta(), stead_files::MOST_SETTINGS).ok();
-    let meta = meta.and_then(|bytes| serde_json::from_slice::<Meta>(&bytes).ok());
+    let known = |bytes: Vec<u8>| {
+        let version = serde_json::from_slice::<FileVersion>(&bytes).ok()?;
+        if version.is_newer() { None } else { serde_json::from_slice::<Meta>(&bytes).ok() }
+    };
+    let meta = stead_files::read(&dir.meta(), stead_files::MOST_SETTINGS).ok().and_then(known);
     meta.is_some_and(|meta| {
         meta.settings.policy.once || meta.settings.engine.keeps == Keeps::Nothing
     })
@@ -405,6 +410,19 @@ mod tests {
         }
         remove(&live).unwrap();
         assert!(!is_in_place(&File::open(here.join("b/meta.json")).unwrap(), &live));
+    }
+
+    #[test]
+    fn s12_a_session_whose_file_is_of_a_newer_version_is_never_taken_for_a_run() {
+        let temp = tempfile::tempdir().unwrap();
+        let run = session(temp.path(), "run", 1, true);
+        let newer = session(temp.path(), "newer", 1, true);
+        let text = fs::read_to_string(newer.join("meta.json")).unwrap();
+        let text = text.replace(r#""version":1"#, r#""version":2"#);
+        fs::write(newer.join("meta.json"), text).unwrap();
+        let none = Keep { age: None, count: 0 };
+        let retention = Retention { runs: none, ..Retention::default() };
+        assert_eq!(too_many(temp.path(), &retention, None).unwrap(), [run]);
     }
 
     #[test]

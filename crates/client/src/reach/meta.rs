@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_config::AskedStart;
-use stead_protocol::{FILES_VERSION, Meta, PROGRAM, SessionName};
+use stead_protocol::{FILES_VERSION, FileVersion, Meta, PROGRAM, SessionName};
 
 use crate::reach::kernel;
 use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
@@ -179,16 +179,9 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ClientError::file("read", path)(error)),
     };
-    // The version is read first: the rest of a newer version may have another shape.
-    #[derive(serde::Deserialize)]
-    struct Version {
-        version: u32,
-        #[serde(default)]
-        program: Option<String>,
-    }
     let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
-    let version: Version = serde_json::from_slice(&bytes).map_err(bad)?;
-    if version.version > FILES_VERSION {
+    let version: FileVersion = serde_json::from_slice(&bytes).map_err(bad)?;
+    if version.is_newer() {
         let newer = version.version;
         let why = format!(
             "written by a newer stead{}: version {newer}, this one ({PROGRAM}) reads up to {FILES_VERSION}",
@@ -196,7 +189,6 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
         );
         return Err(ClientError::file("understand", path)(io::Error::other(why)));
     }
-    let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
     serde_json::from_slice(&bytes).map(Some).map_err(bad)
 }
 

@@ -10,7 +10,7 @@ use stead_client::{Live, LiveItem, PageItem};
 use stead_protocol::ChunkKind;
 
 use crate::print;
-use crate::reply::{ChunkData, chunk_data, kind_name};
+use crate::reply::{ChunkData, chunk_data};
 use crate::text_writer::DRAW_EVERY;
 
 /// Writes chunks as lines of JSON.
@@ -93,8 +93,7 @@ impl JsonStream {
         chunk.replaces = item.replaces;
         chunk.eval_id.clone_from(&self.eval_id);
         if redraw && let Some(kind) = stream(item) {
-            chunk =
-                ChunkData { kind: "status", redraw: true, stream: Some(kind_name(kind)), ..chunk };
+            chunk = ChunkData { kind: "status", redraw: true, stream: Some(kind.word()), ..chunk };
         }
         print::json(&chunk);
     }

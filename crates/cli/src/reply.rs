@@ -312,7 +312,7 @@ fn place_mark(item: &PageItem) -> ChunkData {
 /// One item as JSON data; `id` is the eval's.
 pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
     let (kind, mime, content) = match item {
-        PageItem::Text { kind, text } => (kind_name(*kind), None, text.clone()),
+        PageItem::Text { kind, text } => (kind.word(), None, text.clone()),
         PageItem::Value(value) => ("value", None, value.text.clone()),
         PageItem::Error(error) => ("error", None, error_text(error)),
         PageItem::Display(display) => {
@@ -340,18 +340,6 @@ pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
         redraw: false,
         stream: None,
         eval_id: None,
-    }
-}
-
-pub(crate) fn kind_name(kind: ChunkKind) -> &'static str {
-    match kind {
-        ChunkKind::Out => "out",
-        ChunkKind::Err => "err",
-        ChunkKind::Value => "value",
-        ChunkKind::Error => "error",
-        ChunkKind::Display => "display",
-        ChunkKind::Status | ChunkKind::Report => "status",
-        ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => "background",
     }
 }
 

@@ -273,7 +273,7 @@ impl<'a> HitData<'a> {
             eval_id: hit.id.to_string(),
             line: hit.line,
             offset: hit.offset,
-            kind: hit.source(),
+            kind: hit.kind.word(),
             content: &hit.text,
             matched,
         }
@@ -301,7 +301,7 @@ fn found_text(target: &Target, found: &Matches, context: bool) -> String {
 fn line_text(hit: &Hit, with_id: bool, mark: char) -> String {
     let id = if with_id { format!("{}:", hit.id) } else { String::new() };
     // Only numbers of the eval's own output stand alone: `--lines` takes those.
-    let source = if hit.kind.is_own_output() { "" } else { hit.source() };
+    let source = if hit.kind.is_own_output() { "" } else { hit.kind.word() };
     format!("{id}{}{source}{mark}{}\n", hit.line, hit.text)
 }
 
@@ -329,9 +329,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn o6_text_is_as_grep_writes_it() {
-        let hit = |id: &str, line, matched| Hit {
+    fn hit(id: &str, line: u64, matched: bool) -> Hit {
+        Hit {
             id: id.parse().unwrap(),
             order: line,
             line,
@@ -339,7 +338,18 @@ mod tests {
             kind: ChunkKind::Out,
             text: "text".to_owned(),
             matched,
-        };
+        }
+    }
+
+    #[test]
+    fn c4_what_was_found_in_a_report_has_the_type_that_a_report_has_elsewhere() {
+        let found = Hit { kind: ChunkKind::Report, ..hit("py:7", 1, true) };
+        assert_eq!(HitData::new(&found, None).kind, "status");
+        assert_eq!(line_text(&found, false, ':'), "1status:text\n");
+    }
+
+    #[test]
+    fn o6_text_is_as_grep_writes_it() {
         let hits = vec![hit("py:7", 1, true), hit("py:7", 2, false), hit("py:9", 3, true)];
         let found = Matches { hits, matches: 2, lines: 9, more: 0, gone: 0 };
         let one = Target::Eval("py:7".parse().unwrap());

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use stead_client::{Live, LiveItem, Page, PageItem};
 use stead_protocol::ChunkKind;
+use stead_protocol::bridge::Stream;
 use stead_screen::plain;
 
 use crate::paint::{FAINT, Paint};
@@ -44,9 +45,9 @@ struct Streams {
 
 impl Streams {
     fn of(&mut self, kind: ChunkKind) -> &mut bool {
-        match kind {
-            ChunkKind::Err | ChunkKind::BackgroundErr => &mut self.err,
-            _ => &mut self.out,
+        match kind.stream() {
+            Some(Stream::Err) => &mut self.err,
+            Some(Stream::Out) | None => &mut self.out,
         }
     }
 }
@@ -236,9 +237,9 @@ impl TextWriter {
             None if replaces > 0 && was_in_line => Cow::Owned(format!("\n{labelled}")),
             None => labelled,
         };
-        match kind {
-            ChunkKind::Err | ChunkKind::BackgroundErr => print::err(bytes.as_bytes()),
-            _ => print::out(bytes.as_bytes()),
+        match kind.stream() {
+            Some(Stream::Err) => print::err(bytes.as_bytes()),
+            Some(Stream::Out) | None => print::out(bytes.as_bytes()),
         }
     }
 

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use stead_client::{EvalView, LeftOut, Page, PageItem, counted, language};
+use stead_protocol::bridge::Stream;
 use stead_protocol::{By, Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, is_markup};
 
 use crate::habits;
@@ -207,15 +208,10 @@ enum TextStream {
 
 impl TextStream {
     fn of(kind: ChunkKind) -> TextStream {
-        match kind {
-            ChunkKind::Err => TextStream::Err,
-            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => TextStream::Background,
-            ChunkKind::Out
-            | ChunkKind::Value
-            | ChunkKind::Error
-            | ChunkKind::Display
-            | ChunkKind::Status
-            | ChunkKind::Report => TextStream::Out,
+        match kind.stream() {
+            _ if kind.is_background() => TextStream::Background,
+            Some(Stream::Err) => TextStream::Err,
+            Some(Stream::Out) | None => TextStream::Out,
         }
     }
 

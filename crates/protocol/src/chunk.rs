@@ -30,6 +30,32 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
+    /// The word for it in JSON replies (SPEC C-4). What came of work is a note there, as those of the host are.
+    pub fn word(self) -> &'static str {
+        match self {
+            ChunkKind::Out => "out",
+            ChunkKind::Err => "err",
+            ChunkKind::Value => "value",
+            ChunkKind::Error => "error",
+            ChunkKind::Display => "display",
+            ChunkKind::Status | ChunkKind::Report => "status",
+            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => "background",
+        }
+    }
+
+    /// Whether an eval or other work ends with it: its value or error, or its report.
+    pub fn is_result(self) -> bool {
+        match self {
+            ChunkKind::Value | ChunkKind::Error | ChunkKind::Report => true,
+            ChunkKind::Out
+            | ChunkKind::Err
+            | ChunkKind::Display
+            | ChunkKind::Status
+            | ChunkKind::BackgroundOut
+            | ChunkKind::BackgroundErr => false,
+        }
+    }
+
     /// Whether the eval itself wrote it; `output --offset` counts this output.
     pub fn is_own_output(self) -> bool {
         match self {

@@ -83,8 +83,7 @@ pub(crate) fn tail(
     let (mut seen, mut size, mut ends) = (0, 0, 0);
     for record in reader.records_back(from, to) {
         let Some(record) = usable(record)? else { continue };
-        let is_result =
-            matches!(record.kind, ChunkKind::Value | ChunkKind::Error | ChunkKind::Report);
+        let is_result = record.kind.is_result();
         if !record.kind.is_stream() && !is_result {
             continue;
         }
@@ -131,7 +130,7 @@ pub(crate) fn result(reader: &Reader, from: Offset, to: Offset) -> Result<Conten
     let mut content = Content::default();
     for record in reader.records_back(from, to).take(RESULT_RECORDS) {
         let Some(record) = usable(record)? else { continue };
-        if matches!(record.kind, ChunkKind::Value | ChunkKind::Error | ChunkKind::Report)
+        if record.kind.is_result()
             && let Some(bytes) = payload(reader, &record)?
         {
             content.head.push(Chunk { kind: record.kind, bytes });

@@ -70,20 +70,6 @@ impl Hit {
         self.id == last.id && last.order + 1 == self.order
     }
 
-    /// What it is of, in the words of chunks in JSON (SPEC C-4).
-    pub fn source(&self) -> &'static str {
-        match self.kind {
-            ChunkKind::Out => "out",
-            ChunkKind::Err => "err",
-            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => "background",
-            ChunkKind::Value => "value",
-            ChunkKind::Error => "error",
-            ChunkKind::Display => "display",
-            ChunkKind::Status => "status",
-            ChunkKind::Report => "report",
-        }
-    }
-
     /// How many characters it takes in a reply.
     pub(crate) fn cost(&self) -> usize {
         self.text.chars().count() + 1
@@ -345,7 +331,7 @@ mod tests {
             ]
         );
         assert_eq!((found.matches, found.lines), (5, 8));
-        let sources: Vec<_> = found.hits.iter().map(Hit::source).collect();
+        let sources: Vec<_> = found.hits.iter().map(|hit: &Hit| hit.kind.word()).collect();
         assert_eq!(sources, ["background", "out", "err", "value", "error"]);
         // Lines around a match are those that are shown around it.
         let around = search(&dir, end, "^File$", 1);

@@ -91,7 +91,7 @@ fn line(text: &mut String, hit: &Hit, with_id: bool, mark: char) {
     let source = match hit.kind {
         ChunkKind::Out => "",
         ChunkKind::Err => "stderr",
-        _ => hit.source(),
+        _ => hit.kind.word(),
     };
     let _ = writeln!(text, "{id}{}{source}{mark}{}", hit.line, hit.text);
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use stead_client::{
     EvalView, LeftOut, Page, PageItem, cut_middle, report_fields, report_length, size_text,
 };
-use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo};
+use stead_protocol::{By, Changed, DisplayInfo, ErrorInfo};
 
 use crate::records::special;
 use crate::verdict::unsettled;

@@ -238,6 +238,27 @@ class Evals(NodeTest):
         result = host.submit("setTimeout(() => process.exit(4), 5)\n1")
         self.assertEqual(host.wait_end(result), 4)
 
+    def test_j2_an_error_that_nobody_catches_ends_the_last_eval(self):
+        before = "process.on('exit', (code) => console.log('exit', code)); setTimeout(() => console.log('later'), 30_000); "
+        for code, name in (("setTimeout(() => { throw new RangeError('x') }, 1); 1", "RangeError"), ("Promise.reject(new RangeError('x')); 1", "RangeError"), ("await 1; Promise.reject(new RangeError('x')); 1", "RangeError"),
+                           ("await new Promise(() => { setTimeout(() => { throw 5 }, 1) })", "number"), ("process.once('beforeExit', () => { throw new RangeError('x') }); clearTimeout(last)", "RangeError")):
+            host = self.start()
+            host.send("last")
+            result = self.fails(host, before.replace("setTimeout", "const last = setTimeout") + code, name)
+            self.assertEqual((result.out, result.err, result.value), ("exit 1\n", "", None), code)
+            self.assertEqual(host.process.wait(20), 1)
+        for event, code in (("uncaughtException", "setTimeout(() => { throw new RangeError('x') }, 1)"), ("unhandledRejection", "Promise.reject(new RangeError('x'))")):
+            host = self.start()
+            host.send("last")
+            self.ok(host, "process.on('%s', (error) => console.log('own', error.message)); setTimeout(() => console.log('later'), 20); %s; 1" % (event, code), "1", out="own x\nlater\n")
+
+    def test_j2_the_last_eval_has_the_exit_code_that_was_set(self):
+        for code, out in (("process.exitCode = 3", ""), ("process.on('exit', (code) => { console.log('exit', code); process.exitCode = 3 }); 1", "exit 0\n"), ("setTimeout(() => { process.exitCode = 3 }, 1); await 1", "")):
+            host = self.start()
+            host.send("last")
+            result = host.submit(code)
+            self.assertEqual((host.wait_end(result), result.event("exiting")["code"], result.out), (3, 3, out), code)
+
     def test_js2_lines_and_columns_are_those_of_the_users_code(self):
         host = self.start()
         for code, *places in (

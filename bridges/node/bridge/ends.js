@@ -12,8 +12,31 @@ function endAll(result) {
 
 /** Nothing is left to be done, and Node exits: this is the end of the eval, and then of the process. */
 function leaveAll() {
-  finish(callExitHandlers(S.ending, 0));
-  apply(exitNow, process, [0]);
+  const result = callExitHandlers(S.ending, 0), code = exitCode();
+  if (result.status !== "ok" || code === 0) return endWith(result, 0);
+  leave(code);
+  apply(exitNow, process, [code]);
+}
+
+/** Nobody has caught an error: Node would leave at once what is to be done. */
+function failAll(error) {
+  S.ends = false;
+  endWith(callExitHandlers({ status: "error", error: errorEvent(error) }, 1), 1);
+}
+
+/** Ends the eval and the process, except where an interrupt is on its way, which ends the eval in its own way. */
+function endWith(result, code) {
+  finish(result);
+  if (!S.running) apply(exitNow, process, [code]);
+}
+
+/** What an exit handler has set `process.exitCode` to. */
+function exitCode() {
+  try {
+    return Number(process.exitCode) || 0;
+  } catch {
+    return 0;
+  }
 }
 
 /** Calls the user's exit handlers, which Node does not call again; the result with what came of them. */

@@ -142,10 +142,11 @@ function compileError(plan, source, prefix = "", suffix = "") {
   }
 }
 
-/** An error that nobody caught, in a timer or a promise: told on stderr, and survived. */
+/** An error that nobody caught, in a timer or a promise: told on stderr, and survived. It ends what is the last eval. */
 function onUncaught(error, origin) {
   if (isOfImmediates(error)) return onLostImmediate();
   if (apply(listenersOf, process, ["uncaughtException"]) > 1) return;  // the user's own handler deals with it
+  if (S.running && (S.ends || S.ending !== null) && !isInterrupted()) return failAll(error);
   const { traceback } = errorEvent(error);
   const head = origin === "unhandledRejection" ? "Uncaught (in promise) " : traceback.startsWith("Uncaught ") ? "" : "Uncaught ";
   put(2, bytesFrom(head + traceback.replace(/^Uncaught /, head.startsWith("Uncaught (") ? "" : "Uncaught ") + "\n"));

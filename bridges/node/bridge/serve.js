@@ -18,9 +18,13 @@ const addFirst = process.prependListener;
 function onExit(code) {
   if (S.finishing) return;
   if (S.ending !== null && S.running && !code) return leaveAll();
+  leave(Number(code) || 0);
+}
+
+function leave(code) {
   S.finishing = true;
   poke(shared, STATE, IDLE);
-  transmit({ ev: "exiting", code: Number(code) || 0 });
+  transmit({ ev: "exiting", code });
 }
 
 function command(words, payload) {

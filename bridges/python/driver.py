@@ -173,7 +173,7 @@ class Host:
             self.control.sendall(b"ack 0\n")
             return event
         result.events.append(event)
-        if event["ev"] in ("value", "display", "done"):
+        if event["ev"] in ("value", "display", "background", "done"):
             self.drain(result)
         if event["ev"] == "value":
             result.order.append(("value", event["text"]))

@@ -51,6 +51,45 @@ print('still here')"""
         self.assertEqual("".join(text for kind, text in result.order if kind == "background"), "from behind\n")
         self.ok(host, "t.join()\nprint('after')", None, "after\n")
 
+    def test_o2_what_a_thread_writes_after_the_eval_comes_after_what_it_wrote_before(self):
+        code = """import sys, threading
+go, over, state = threading.Event(), threading.Event(), sys.displayhook.__globals__['S']
+def work():
+    sys.%(stream)s.write('early ')
+    begun.set()
+    go.wait()
+    sys.%(other)s.write('late')
+    over.set()
+def flush():  # when the eval can write no more, the thread goes on
+    if state.phase: return
+    del sys.%(stream)s.flush
+    go.set()
+    over.wait(0.2)
+    sys.%(stream)s.flush()
+begun = threading.Event()
+threading.Thread(target=work).start()
+begun.wait()
+sys.%(stream)s.flush = flush
+None"""
+        for stream in ("stdout", "stderr"):
+            for other in ("stdout", "stderr"):
+                host = self.start()
+                host.eval("import threading")
+                result = host.submit(code % {"stream": stream, "other": other})
+                host.finish(result)
+                if ("background", "late") not in result.order:
+                    host.pump(result, lambda event: event["ev"] == "background")
+                self.assertEqual(result.order, [(stream[3:], "early "), ("background", "late")])
+
+    def test_o1_a_thread_that_reads_what_the_last_flush_writes_can_write(self):
+        """Here the last flush waits for the thread, and not the other way round."""
+        host = self.start()
+        result = host.submit("import sys, threading\ngo, over, state = threading.Event(), threading.Event(), sys.displayhook.__globals__['S']\n"
+                             "def work():\n    go.wait()\n    sys.stderr.write('from the thread')\n    over.set()\n"
+                             "threading.Thread(target=work).start()\ndef flush():\n    if state.phase: return\n    del sys.stdout.flush\n    go.set()\n    over.wait()\nsys.stdout.flush = flush\nNone")
+        self.assertEqual(host.finish(result).status, "ok")
+        self.assertEqual(result.order, [("background", "from the thread")])
+
     def test_py6_a_write_that_the_user_replaced_stays(self):
         host = self.start()
         fill = "while 'write' not in vars(sys.stdout): print(end='x')"  # a writer of much is left alone

@@ -108,6 +108,7 @@ SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
 WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
+WRITING_SECONDS = 1     # after which a thread that waits for that asks whether the eval is over
 WRITERS = []            # the thread of each such write; a finalizer that prints can start a write within another
 EXCHANGING = _thread.RLock()  # held by a thread that waits for the host's answer to a frame
 LATER = []              # frames that came up while one was being sent

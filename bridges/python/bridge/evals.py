@@ -210,8 +210,9 @@ def end_output():
         reclaim_sigint()
     if S.stdin_used or READERS:
         drop_input()
-    end_writes()
-    if not calm and flush_last() and ours:  # flushed only now, since what a thread wrote until here belongs to this eval too
+    if calm:
+        end_writes()
+    elif end_writes_flushed() and ours:  # flushed only now, since what a thread wrote until here belongs to this eval too
         S.since = Since.FLUSHED
 
 

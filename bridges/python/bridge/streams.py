@@ -55,13 +55,19 @@ def write_elsewhere(stream, text):
     if me == MAIN:
         return send_background(stream, text, None) if S.phase <= Phase.ASKED else write_switching(stream, text)
     tag = THREADS.get(me, S.eval)
-    with WRITING:
+    while not WRITING.acquire(True, WRITING_SECONDS):
+        # The eval's last flush may block on a pipe of the user's that this very thread reads.
+        if S.phase == Phase.IDLE:
+            return send_background(stream, text, tag)
+    try:
         WRITERS.append(me)
         try:  # end_writes waits for this lock, so that the eval cannot end between this check and the write
             if S.phase > Phase.ASKED and tag == S.eval:
                 return write_switching(stream, text)
         finally:
             WRITERS.pop()
+    finally:
+        WRITING.release()
     return send_background(stream, text, tag)
 
 
@@ -74,6 +80,14 @@ def end_writes():
     S.last = None
     if QUICK:
         make_knowing()
+
+
+def end_writes_flushed():
+    """The same, and flushes; whether nothing is left. A thread that goes on writing waits until its own earlier text, which is
+    still the eval's, is out, else what it writes now would come first."""
+    with WRITING:
+        end_writes()
+        return flush_last()
 
 
 def write_switching(stream, text):

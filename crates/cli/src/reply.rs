@@ -390,7 +390,7 @@ pub(crate) fn marker(gap: &LeftOut, id: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use stead_client::{Content, EvalStatus};
-    use stead_protocol::{Chunk, EvalSeq, Finished, Generation, Offset, Outcome};
+    use stead_protocol::{Chunk, ChunkKind, EvalSeq, Finished, Generation, Offset, Outcome};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-"""What goes on while no eval runs: servers, timers and calls on the session's loop, and signal handlers."""
+"""What goes on while no eval runs: the session's loop, its context variables, and signal handlers."""
 import os
 import shutil
 import socket
@@ -31,6 +31,23 @@ class Loop(BridgeTest):
         fifo = os.open(path, os.O_RDWR)  # opened for both, which waits for nobody
         self.addCleanup(os.close, fifo)
         os.write(fifo, text.encode())
+
+    def test_py4_context_variables_are_the_same_with_an_await_and_without(self):
+        host = self.start()
+        self.ok(host, "import asyncio, contextvars, decimal\nvariable = contextvars.ContextVar('variable')")
+        self.ok(host, "variable.set(1) and None\ndecimal.getcontext().prec = 5\nawait asyncio.sleep(0)")
+        self.ok(host, "variable.get(), decimal.Decimal(1) / 3", "(1, Decimal('0.33333'))")
+        self.ok(host, "variable.set(2) and None")
+        self.ok(host, "await asyncio.sleep(0); variable.get()", "2")
+        self.fails(host, "variable.set(3)\nawait asyncio.sleep(0)\n1 / 0", "ZeroDivisionError")
+        self.ok(host, "variable.get()", "3")
+        result = host.submit("variable.set(4)\nprint('up', flush=True)\nawait asyncio.sleep(1000)")
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        self.ok(host, "variable.get()", "4")
+        self.ok(host, "async def sets(): variable.set(5)\nawait asyncio.gather(sets()) and None\nvariable.get()", "4")
+        self.ok(host, "variable.get()", "4")
 
     def test_py4_a_server_answers_while_the_session_is_idle(self):
         host = self.start()

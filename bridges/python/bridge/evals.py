@@ -340,7 +340,7 @@ def run_async(code):
     loop = session_loop()
     if S.pending:
         raise_pending()
-    kept, raised = [], None
+    kept, raised, contexts = [], None, []
 
     async def keep():
         try:
@@ -348,6 +348,8 @@ def run_async(code):
         except BaseException as error:  # kept before the loop's frames are added to the traceback
             kept[:] = [error, error.__traceback__]
             raise
+        finally:
+            note_context(contexts)
 
     task = begin_task(loop, keep())
     if S.pending:
@@ -361,6 +363,7 @@ def run_async(code):
             raised = error
             task.cancel()
     S.task = None
+    take_context(contexts)
     if task.cancelled():
         error = raised or (KeyboardInterrupt() if S.cancel != Cancel.NOT_ASKED else kept[0] if kept else task.exception())
         raise error.with_traceback(kept[1] if kept and raised is None else error.__traceback__)
@@ -383,7 +386,21 @@ def begin_task(loop, coroutine):
     return S.task
 
 
-CRITICAL.add(begin_task.__code__)
+def note_context(contexts):
+    """Critical. The context variables of the task that calls this, which has a copy of the session's."""
+    contexts.append(import_stdlib("_contextvars").copy_context())
+
+
+def take_context(contexts):
+    """Critical. What code with an await has set in context variables is set for the evals that follow, as without an await."""
+    missing = object()
+    for context in contexts:
+        for variable, value in context.items():
+            if variable.get(missing) is not value:
+                variable.set(value)
+
+
+CRITICAL.update((begin_task.__code__, note_context.__code__, take_context.__code__))
 
 
 def idle_loop():

@@ -144,9 +144,11 @@ pub const BASH: &str = concat!(
 pub const BASH_BOOT: &str = boot!("bash/boot.bash", Form::Lines("#"));
 
 /// For a fresh Bash that runs one command: `read -p` shows its question. Needs a variable `__stead_stdin`, the path of
-/// the descriptor that stands for a terminal.
-pub const BASH_READ: &str =
-    concat!(include_str!("bash/read.bash"), "__stead_find_stdin() { :; }\n__stead_define_read\n");
+/// the descriptor that stands for a terminal. It has no channel to announce a secret on.
+pub const BASH_READ: &str = concat!(
+    include_str!("bash/read.bash"),
+    "__stead_find_stdin() { :; }\n__stead_announce() { :; }\n__stead_define_read\n"
+);
 
 /// Tells of names in the Python of a Jupyter kernel; the jupyter adapter puts it there.
 pub const JUPYTER_NAMES: &str = concat!(

@@ -139,6 +139,8 @@ class Syntax(BashTest):
         host = self.start()
         self.gives(host, "x='%s'; echo ${#x}" % ("é" * 500_000), "500000\n")
         self.gives(host, "n=0\n" + "n=$((n + 1))\n" * 20_000 + "echo $n", "20000\n")
+        # A search for words in it must not try all their combinations.
+        self.gives(host, ": <<'E'\n" + "read -r x\n" * 9_500 + "E\necho y", "y\n")
 
 
 class Input(BashTest):
@@ -301,6 +303,48 @@ class Jobs(BashTest):
         host.send("clear 7")
         host.pump(host.idle, lambda event: event["ev"] == "reply")
         self.gives(host, "declare -F read", status=1)
+
+    def test_e8_read_s_announces_that_its_answer_is_a_secret(self):
+        host = self.start()
+        for options in ("-s", "-rs", "-rsp 'Key: '", "-s -p 'Key: '", "-sp'Key: '", "-r -s --", "-s -n 20", "-u 0 -s", "-p '' -s", "-t 100 -s"):
+            result = host.submit("read %s a; echo \"$a\"; read -r b; echo \"$b\"" % options)
+            word = host.wait_input(result)
+            self.assertEqual(word, {"ev": "stdin_wait", "tid": host.process.pid, "eval": "sh:%d" % host.count, "secret": True}, options)
+            # The question comes before it.
+            self.assertEqual(result.err, "Key: " if "Key" in options else "", options)
+            host.write("hidden\nshown\n")
+            host.finish(result)
+            self.assertEqual((result.out, [event["ev"] for event in result.events]), ("hidden\nshown\n", ["stdin_wait", "done"]), options)
+        # Once for a line that comes as a whole and is read by its letters.
+        result = host.submit("pin=; while IFS= read -rsn1 c && [[ $c ]]; do pin+=$c; printf '*'; done; echo $pin")
+        host.wait_input(result)
+        host.write("1234\n")
+        host.finish(result)
+        self.assertEqual((result.out, len(result.events)), ("****1234\n", 2))
+
+    def test_e8_a_secret_that_did_not_come_is_taken_back(self):
+        host = self.start()
+        for code, status in (("read -s -t 0.01 a; echo $(($? > 128)); read -t 0.01 b", "1\n"), ("trap 'echo int' URG; read -s a", "")):
+            result = host.submit(code)
+            host.wait_input(result)
+            if "URG" in code:
+                os.close(host.stdin)
+            host.finish(result)
+            self.assertEqual(([event["ev"] for event in result.events][:2], result.out), (["stdin_wait", "waits_no_more"], status), code)
+
+    def test_e8_a_read_that_hides_nothing_or_reads_something_else_announces_nothing(self):
+        host = self.start()
+        self.gives(host, "declare -F read", status=1)
+        # Where there is no `read` of ours it is as fast as ever.
+        for code in ("while read -r word; do echo $word; done <<<y; ls / >/dev/null", "read -r a <<<y; echo $a | sort -r"):
+            self.assertEqual(len(self.gives(host, code, "y\n").events), 1)
+        self.gives(host, "declare -F read", status=1)
+        for code in ("read -s a <<<y; echo $a", "echo y | { read -s a; echo $a; }", "read -sp x a <<<y; echo $a", "read -s -t 0; echo y", "read -r -- a <<<y; echo $a",
+                     "read -s -u 9 a 9<<<y; echo $a", "read -d s -p 'x' a <<<ys; echo $a", "read -a s -r <<<y; echo $s", "read -s 2>/dev/null 0<&-; echo y", "[[ xy =~ x(.) ]]; read -s a <<<z; echo ${BASH_REMATCH[1]}", "read -s -u none 2>/dev/null; echo y"):
+            self.assertEqual(len(self.gives(host, code, "y\n").events), 1, code)
+        for code in ("read -r a; echo $a", "read -p '' a; echo $a", "read -d s -r a; echo $a", "(read -s a; echo $a)", "a=$(read -s a; echo $a); echo $a", "bash -c 'read -s a; echo $a'"):
+            result = self.answer(host, code, "ys" if "-d" in code else "y\n")
+            self.assertEqual((result.out, [event["ev"] for event in result.events]), ("y\n", ["done"]), code)
 
     def answer(self, host, code, text):
         """Runs code and answers when the shell, or one of its subshells, reads."""

@@ -19,6 +19,24 @@ __stead_find_stdin() {
     done
 }
 
+# Tells the host that the shell is about to wait for a secret at the descriptor __stead_secret, or, with an argument, that it has
+# waited and nothing came, as when its time was over: the next `read` may be for anything. Nothing is told where there is
+# input already, nor by a subshell, which is not the process that the host takes this word from.
+__stead_announce() {
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" ]]; then
+        __stead_secret=
+    elif (($#)); then
+        __stead_tell_control "{\"ev\":\"waits_no_more\"}"
+    elif \builtin read -t 0 -u "$__stead_secret"; then
+        __stead_secret=
+    else
+        __stead_tell_control "{\"ev\":\"stdin_wait\",\"tid\":$$,\"eval\":\"$__stead_cur\",\"secret\":true}"
+    fi
+}
+
+# While the redirections of an eval hold the control channel is beside the session's stdin.
+__stead_tell_control() { \builtin printf '%s\n' "$1" >&"$((${__stead_stdin##*/} - 1))"; }
+
 # Code may have a `break` or `continue` outside of its loops, and in our loop it would be one of that. So may aliases and
 # traps, and commands whose names only come about when they run: `${x}k`, `br\eak`.
 __stead_may_leave() {
@@ -32,11 +50,11 @@ __stead_may_leave() {
     fi
 }
 
-# Code that may ask gets a `read` that shows its question; from then on, since it may have defined functions that ask.
-# Other sessions keep Bash's own, which is faster in a loop.
+# Code that may ask, or wants no answer shown, gets a `read` of ours; from then on, since it may have defined functions that ask.
+# Other sessions keep Bash's own, which is faster in a loop. No `*(…)` in these patterns: in long code it takes minutes.
 __stead_may_ask() {
     if [[ -n $__stead_asking ]]; then \builtin return 0; fi
-    if ((${#__stead_src} < 100000)) && [[ $__stead_src != *read*-*p* && $__stead_src != *source\ * && $__stead_src != *'. '* ]]; then \builtin return 0; fi
+    if ((${#__stead_src} < 100000)) && [[ $__stead_src != *read*-*p* && $__stead_src != *read*-s* && $__stead_src != *read*-[a-zA-Z]s* && $__stead_src != *read*-[a-zA-Z][a-zA-Z]s* && $__stead_src != *source\ * && $__stead_src != *'. '* ]]; then \builtin return 0; fi
     __stead_asking=1
     if ! \builtin declare -F read >/dev/null; then __stead_define_read; fi
 }

@@ -131,7 +131,13 @@ impl Interpreter {
             BridgeEvent::Waits { prompt, secret, eval } => {
                 self.waits_by_word(prompt, secret, eval.as_deref(), tell);
             }
-            BridgeEvent::WaitsNoMore {} => self.listens(Listens::No, tell),
+            BridgeEvent::WaitsNoMore {} => {
+                // What was announced may not have been told yet, and must not hold for what is asked next.
+                if let Some(run) = &mut self.run {
+                    run.word.secret = false;
+                }
+                self.listens(Listens::No, tell);
+            }
             BridgeEvent::Interrupted { eval, error } => {
                 self.passed_on(&eval, error.is_none());
                 if let Some(error) = error {

@@ -45,6 +45,23 @@ fn e8_a_wait_for_input_is_told_and_ends_with_the_input() {
 }
 
 #[test]
+fn e8_what_a_shell_reads_without_showing_it_is_told_as_a_secret() {
+    let mut outpost = Outpost::ready("bash");
+    let answer = |seq: u64, eval: &str, text: &str| json!({"order": "input", "seq": seq, "eval": eval, "text": text, "eof": false});
+    outpost.run(1, "read -r -sp 'token: ' token; read -p 'name: ' name; echo \"$name $token\"");
+    assert_eq!(outpost.wait("waits")["secret"], true);
+    outpost.order(answer(1, "far:1", "hidden\n"));
+    assert_ne!(outpost.wait("waits")["secret"], true);
+    outpost.order(answer(2, "far:1", "you\n"));
+    assert!(output(&outpost.until("done")).ends_with("you hidden\n"));
+    // One whose time was over says nothing about what is asked after it.
+    outpost.run(2, "read -t 0.01 -s token; read name; echo \"$name\"");
+    assert_ne!(outpost.wait("waits")["secret"], true);
+    outpost.order(answer(3, "far:2", "me\n"));
+    assert_eq!(output(&outpost.until("done")), "me\n");
+}
+
+#[test]
 fn e6_interrupts_and_hard_timeouts_spare_what_was_there_before() {
     let mut outpost = Outpost::ready("bash");
     outpost.run(1, "sleep 1000 & echo $!");

@@ -1,10 +1,9 @@
 //! What to do next after a client's file could not be changed.
 
-use std::error::Error;
 use std::io::ErrorKind;
 
 use stead_install::{EditTrouble, FileTrouble, InstallTrouble, McpClient, ServerEntry};
-use stead_protocol::ErrorCode;
+use stead_protocol::{ErrorCode, with_causes};
 
 use crate::print::Failure;
 
@@ -14,10 +13,7 @@ pub(crate) fn install_failure(
     trouble: &InstallTrouble,
     entry: Option<&ServerEntry>,
 ) -> Failure {
-    let mut message = trouble.to_string();
-    if let Some(source) = trouble.source() {
-        message.push_str(&format!(": {source}"));
-    }
+    let message = with_causes(trouble);
     let by_hand = match entry {
         Some(entry) => format!("add it by hand:\n{}", client.format.example(entry).trim_end()),
         None => "take the entry `stead` out by hand".to_owned(),

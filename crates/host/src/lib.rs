@@ -17,8 +17,8 @@ mod told;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use stead_interpreter::{pause, with_causes};
-use stead_protocol::{FILES_VERSION, HostReady, HostSpec, Refusal, Speaker, Versions};
+use stead_interpreter::pause;
+use stead_protocol::{FILES_VERSION, HostReady, HostSpec, Refusal, Speaker, Versions, with_causes};
 
 use life::start;
 

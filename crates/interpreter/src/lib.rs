@@ -19,19 +19,8 @@ pub use near::{Near, NearReady, Source};
 pub use order::{Order, SavedCopy};
 pub use prepare::{Feed, PrepareError, Prepared, prepare};
 pub use stead_launch::reserve_control as reserve_descriptors;
+use stead_protocol::with_causes;
 pub use told::{Copied, CopiesTake, Exit, Figures, InputRefusal, Restored, Told};
-
-/// An error with its causes, in one line.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
 
 /// Which run of the machine this is, for the record.
 pub fn boot_id() -> String {

@@ -6,6 +6,18 @@ use crate::refusal::lenient;
 use crate::words::words;
 use crate::{Refusal, SessionName, StartTrouble};
 
+/// An error with its causes, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
 /// What went wrong, for programs (SPEC C-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {

@@ -29,7 +29,7 @@ mod work;
 pub use by::{By, ByWhom};
 pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, Missing, ValueInfo, is_markup};
-pub use error::{ErrorCode, WireError};
+pub use error::{ErrorCode, WireError, with_causes};
 pub use eval_set::EvalSet;
 pub use gateway::{
     GatewayKernel, GatewayTarget, GatewayUrl, GatewayUrlError, LEFT_KERNEL, TokenSource,

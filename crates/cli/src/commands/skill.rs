@@ -1,13 +1,12 @@
 //! `stead skill`
 
-use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stead_install::ConfigScope;
-use stead_protocol::ErrorCode;
+use stead_protocol::{ErrorCode, with_causes};
 use stead_screen::visible;
 
 use super::install::{scope_parser, user_places};
@@ -148,8 +147,7 @@ fn keep(state: &Path, path: &Path, text: &str) -> Result<String, Failure> {
     let kept = stead_install::keep_copy(state, "skill", path, text);
     let kept = kept.map(|path| path.display().to_string());
     kept.map_err(|error| {
-        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        Failure::new(ErrorCode::ConnectionFailed, format!("{error}{cause}"))
+        Failure::new(ErrorCode::ConnectionFailed, with_causes(&error))
             .with_hint("see to it that you may write there, or set STEAD_STATE_DIR")
     })
 }

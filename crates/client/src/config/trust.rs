@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use stead_config::ConfigFile;
 use stead_launch::project::{AllowNote, ProjectDir, TrustStanding, allow_path, standing_of_kept};
-use stead_protocol::Meta;
+use stead_protocol::{Meta, with_causes};
 
 use super::{PROJECT_DIR, ReadConfig, effects};
 use crate::{Client, ClientError};
@@ -115,17 +115,6 @@ impl Client {
     fn allow_path(&self) -> PathBuf {
         allow_path(&self.dirs.state, &self.dirs.workspace(&self.workspace))
     }
-}
-
-/// An error with its causes.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 impl Unallowed {

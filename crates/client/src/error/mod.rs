@@ -10,7 +10,9 @@ mod stdlib;
 use std::io;
 use std::path::PathBuf;
 
-use stead_protocol::{ErrorCode, NameError, SessionName, StartTrouble, Token, WireError};
+use stead_protocol::{
+    ErrorCode, NameError, SessionName, StartTrouble, Token, WireError, with_causes,
+};
 use thiserror::Error;
 
 use crate::config::{TrustStanding, Unallowed};
@@ -269,14 +271,7 @@ impl ClientError {
 
     /// What failed, with its causes.
     pub fn message(&self) -> String {
-        let mut message = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        message
+        with_causes(self)
     }
 
     pub(crate) fn file(

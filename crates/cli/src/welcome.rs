@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 use stead_client::Client;
-use stead_config::Language;
+use stead_config::{FirstSteps, Language};
 use stead_protocol::PROGRAM;
 use stead_screen::visible;
 
@@ -20,19 +20,6 @@ use crate::text::first_line;
 const MOST_OF_A_SESSION: usize = 60;
 /// Most sessions that are named; `stead ls` has all of them.
 const MOST_SESSIONS: usize = 5;
-
-/// What to begin with in a language: code that leaves something, and code that uses it.
-struct FirstSteps {
-    language: &'static str,
-    leave: &'static str,
-    use_it: &'static str,
-}
-
-const FIRST_STEPS: [FirstSteps; 3] = [
-    FirstSteps { language: "python", leave: "x = 41", use_it: "x + 1" },
-    FirstSteps { language: "bash", leave: "x=41", use_it: "echo $((x+1))" },
-    FirstSteps { language: "node", leave: "x = 41", use_it: "x + 1" },
-];
 
 /// The whole text. `context` is there where the directories could be found.
 pub(crate) fn welcome(context: Option<&Context>, paint: Paint) -> String {
@@ -144,21 +131,23 @@ fn sessions(client: &Client, paint: Paint) -> String {
     }
 }
 
-/// The three commands, in the first language that can be used here.
+/// The three commands, in the first language that can be used here and has something to begin with.
 fn begin(languages: &[LanguageHere], paint: Paint) -> String {
-    let usable = languages.iter().find(|here| here.found.is_ok());
-    let language = usable.map_or(stead_config::default_language(), |here| here.language);
-    let steps = FIRST_STEPS.iter().find(|steps| steps.language == language.name);
-    let steps = steps.unwrap_or(&FIRST_STEPS[0]);
+    let usable = languages.iter().filter(|here| here.found.is_ok()).map(|here| here.language);
+    let mut all = usable.chain(stead_config::offered());
+    let mut told = format!("{}\n", paint.paint(HEAD, "Begin with:"));
+    if let Some((language, steps)) = all.find_map(|it| Some((it, it.first_steps?))) {
+        told += &begin_in(language, steps);
+    }
+    told + &command("stead ls", "see what sessions there are and what each is doing")
+}
+
+fn begin_in(language: &Language, steps: FirstSteps) -> String {
     let alias = language.alias;
     let eval = |code: &str| format!("stead eval -n {alias} '{code}'");
-    let mut told = format!("{}\n", paint.paint(HEAD, "Begin with:"));
-    told += &command(
-        &eval(steps.leave),
-        &format!("run code in the session `{alias}`, which starts if there is none"),
-    );
-    told += &command(&eval(steps.use_it), "what the code left is still there: 42");
-    told + &command("stead ls", "see what sessions there are and what each is doing")
+    let starts = format!("run code in the session `{alias}`, which starts if there is none");
+    command(&eval(steps.leave), &starts)
+        + &command(&eval(steps.use_it), "what the code left is still there: 42")
 }
 
 fn row(name: &str, told: &str) -> String {

@@ -27,10 +27,21 @@ pub struct Language {
     pub option: Option<&'static str>,
     /// The file name of the user's standard library for it; none if it cannot have one.
     pub stdlib: Option<&'static str>,
+    /// What a newcomer is shown to begin with; nothing, if other languages have to do for that.
+    pub first_steps: Option<FirstSteps>,
     /// How its interpreter is found.
     pub finder: Finder,
     /// How that is started.
     pub start: Start,
+}
+
+/// What to begin with in a language.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstSteps {
+    /// Code that leaves 41 behind.
+    pub leave: &'static str,
+    /// Code that makes 42 of what the first one left.
+    pub use_it: &'static str,
 }
 
 /// How the state of an interpreter is copied, so that it can be gone back to (SPEC ST-3).

@@ -3,7 +3,9 @@
 use stead_bridges::TextId;
 use stead_protocol::{Keeps, KernelChoice};
 
-use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
+use crate::language::{
+    Control, CopyMethod, Fed, Finder, FirstSteps, Language, OnPath, Start, VersionManagers,
+};
 
 /// All languages. The first is the one that is meant when nothing is said.
 pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER, NREPL, GATEWAY];
@@ -19,6 +21,7 @@ const PYTHON: Language = Language {
     oldest: Some("3.8"),
     option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
     stdlib: Some("python.py"),
+    first_steps: Some(FirstSteps { leave: "x = 41", use_it: "x + 1" }),
     finder: Finder::Python(VersionManagers {
         tell: &["-c", "import sys; print(sys.executable)"],
         variables: &["PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"],
@@ -45,6 +48,7 @@ const BASH: Language = Language {
     oldest: Some("4.4"),
     option: Some("Bash to use, 4.4 or newer: an executable or a name on the PATH"),
     stdlib: Some("bash.sh"),
+    first_steps: Some(FirstSteps { leave: "x=41", use_it: "echo $((x+1))" }),
     finder: Finder::OnPath(OnPath {
         programs: &["bash"],
         shims: Some(VersionManagers {
@@ -76,6 +80,7 @@ const NODE: Language = Language {
     oldest: Some("18"),
     option: Some("Node to use: an executable or a name on the PATH"),
     stdlib: Some("node.js"),
+    first_steps: Some(FirstSteps { leave: "x = 41", use_it: "x + 1" }),
     finder: Finder::OnPath(OnPath {
         programs: &["node"],
         shims: Some(VersionManagers {
@@ -108,6 +113,7 @@ pub const SHELL: Language = Language {
     oldest: None,
     option: None,
     stdlib: None,
+    first_steps: None,
     finder: Finder::OnPath(OnPath { programs: &["bash", "sh"], shims: None, follow_links: false }),
     start: Start::Mode("runner"),
 };
@@ -124,6 +130,7 @@ pub const JUPYTER: Language = Language {
     oldest: None,
     option: None,
     stdlib: None,
+    first_steps: None,
     finder: Finder::Kernel,
     start: Start::Adapter("jupyter"),
 };
@@ -140,6 +147,7 @@ pub const NREPL: Language = Language {
     oldest: None,
     option: None,
     stdlib: None,
+    first_steps: None,
     finder: Finder::Server,
     start: Start::Server("nrepl"),
 };
@@ -156,6 +164,7 @@ pub const GATEWAY: Language = Language {
     oldest: None,
     option: None,
     stdlib: None,
+    first_steps: None,
     finder: Finder::Settings,
     start: Start::Adapter("gateway"),
 };

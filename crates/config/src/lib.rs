@@ -1,8 +1,9 @@
 //! What sessions can be made of, as data: the table of languages, the toolchains, and what configuration files say. No IO here.
 //!
-//! Nothing else in stead knows a language by its name. To add one is to add its bridge, an entry in
-//! `languages.rs` and a column in `tests/conformance`. A toolchain is a line in `toolchains.rs`, a key of
-//! configuration files one in `keys.rs`.
+//! Nothing that runs sessions knows a language by its name. Beside this table only what gives advice does (`client/hint/`,
+//! the hints of the front ends), and the options of adapters that have some of their own (`--kernel`, `--url`). To add a
+//! language is to add its bridge, an entry in `languages.rs` and a column in `tests/conformance`. A toolchain is a line in
+//! `toolchains.rs`, a key of configuration files one in `keys.rs`.
 
 mod address;
 mod file;
@@ -34,7 +35,9 @@ pub use file::{
     word_at_top,
 };
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
-pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
+pub use language::{
+    Control, CopyMethod, Fed, Finder, FirstSteps, Language, OnPath, Start, VersionManagers,
+};
 pub use languages::{GATEWAY, JUPYTER, LANGUAGES, NREPL, SHELL};
 pub use plan::{AskedStart, Configuration, PlanError};
 pub use problem::ConfigProblem;

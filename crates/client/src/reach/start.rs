@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_launch::keeper::KeptBy;
 use stead_launch::{cores, sys};
 use stead_protocol::{
-    By, EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, SessionPlace, Versions,
+    By, EndReason, HostReady, HostSpec, Lines, Meta, PROGRAM, SessionName, SessionPlace, Versions,
 };
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
@@ -369,20 +370,18 @@ fn hand_over(child: &mut Child, spec: &[u8], by: Instant) -> io::Result<Said> {
     read_line(stdout, by)
 }
 
-fn read_line(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
-    let mut line = Vec::new();
+fn read_line(stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
+    let mut incoming = Lines::default();
     loop {
         let [ready] = timer::wait_readable([Some(stdout.as_fd())], Some(deadline))?;
         if !ready {
             return Ok(Said::TooLate);
         }
-        let mut bytes = [0; 4096];
-        match stdout.read(&mut bytes)? {
-            0 => return Ok(Said::Nothing),
-            count => line.extend_from_slice(&bytes[..count]),
+        if rustix::io::read(&stdout, spare_capacity(incoming.room(4096)))? == 0 {
+            return Ok(Said::Nothing);
         }
-        if line.contains(&b'\n') {
-            return Ok(Said::Ready(serde_json::from_slice(&line)?));
+        if let Some(line) = incoming.next_line() {
+            return Ok(Said::Ready(serde_json::from_slice(line)?));
         }
     }
 }

@@ -124,6 +124,31 @@ class Streams(NodeTest):
         host.pump(host.idle, lambda event: event["ev"] == "background")
         self.assertEqual(host.idle.events[-1]["text"], "got word\n", end)
 
+    def test_e8_of_a_child_that_may_read_it_is_told_whether_timers_go_on_beside_it(self):
+        host = self.start()
+        start = "const child = require('child_process').spawn('cat', { stdio: %s }); child.on('exit', () => clearTimeout(timer)); await new Promise((go) => child.on('close', go))"
+
+        def says(none):
+            return lambda event: event["ev"] == "stdin_wait" and event.get("no_timers", False) is none
+
+        for stdio in ("'inherit'", "['inherit', 'pipe', 'inherit']", "[process.stdin, 1, 2]"):
+            result = host.submit("let timer; " + start % stdio)
+            said = host.pump(result, says(True))
+            self.assertNotEqual(said["tid"], host.process.pid)
+            os.close(host.stdin)
+            self.assertEqual(host.finish(result).status, "ok")
+            host.stdin = os.open("/proc/%d/fd/0" % host.process.pid, os.O_WRONLY)
+        # A timer that is there from the beginning, one that is over, and one that comes later.
+        for timer, first, then in (("setTimeout(() => {}, 300)", False, True), ("setImmediate(() => setImmediate(() => { timer = setTimeout(() => {}, 30_000) }))", True, False)):
+            result = host.submit("let timer = %s; " % timer + start % "'inherit'")
+            host.pump(result, says(first))
+            host.pump(result, says(then))
+            os.close(host.stdin)
+            self.assertEqual(host.finish(result).status, "ok")
+            host.stdin = os.open("/proc/%d/fd/0" % host.process.pid, os.O_WRONLY)
+        result = host.submit(start.replace("clearTimeout(timer)", "0") % "['ignore', 1, 2]")
+        self.assertEqual([event["ev"] for event in host.finish(result).events if event["ev"] == "stdin_wait"], [])
+
     def test_e8_the_end_of_input(self):
         host = self.start()
         result = host.submit("const parts = []; for await (const part of process.stdin) parts.push(part); parts.length")

@@ -14,6 +14,7 @@ let target = null;           // the stream that the socket reads for
 let look = null;             // timer of the next look at readers of earlier evals
 let pause = 0;
 let timersBefore = 0;        // timers that earlier evals have left
+let child = null;            // the child of the running eval that was last given the session's input: its id, and what was told
 
 class Input extends stream.Readable {
   constructor() {
@@ -128,6 +129,31 @@ function countTimers() {
   return list(process.getActiveResourcesInfo()).filter((kind) => kind === "Timeout").length;
 }
 
+/** A child may read the session's input. When the code that starts it has run, it is told whether a timer goes on beside the child. */
+function childReads(pid) {
+  if (!S.running || S.finishing) return;
+  const one = child = { pid, eval: S.eval, told: null };
+  soon(() => tellTimers(one));
+}
+
+function childEnds(pid) {
+  if (child !== null && child.pid === pid) child = null;
+}
+
+/** Nothing tells us of a timer that is set later, so we look. */
+function tellTimers(one) {
+  if (one !== child || !S.running || one.eval !== S.eval) return;
+  const none = hasNoTimers();
+  if (none !== one.told) transmit({ ev: "stdin_wait", tid: one.pid, eval: S.eval, no_timers: none });
+  one.told = none;
+  setTimeout(tellTimers, 100, one).unref();
+}
+
+/** V8 sets timers of its own, which the host cannot tell from the user's: only we know whether there are any. */
+function hasNoTimers() {
+  return countTimers() <= timersBefore;
+}
+
 /** Opens or closes the source as wanted now; between evals a moment later, when the host has emptied the pipe. */
 function settleDown() {
   if (S.running) arrange();
@@ -149,8 +175,7 @@ function openSource() {
   opened.on("data", (data) => hand(opened, data));
   opened.on("end", () => hand(opened, null));
   opened.on("error", () => hand(opened, null));
-  // V8 sets timers of its own, which the host cannot tell from the user's: only we know whether there are any.
-  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, no_timers: countTimers() <= timersBefore });
+  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, no_timers: hasNoTimers() });
 }
 
 function closeSource() {

@@ -23,14 +23,16 @@ function watchChildren() {
   const { spawn } = Process.prototype, { spawn: spawnSync } = sync;
   Process.prototype.spawn = function (...args) {
     before();
-    return apply(spawn, this, args);
+    const problem = apply(spawn, this, args);
+    if (!problem && isGivenInput(args)) childReads(this.pid);
+    return problem;
   };
   // Node calls this when the child has ended, before any code of the user's hears of it.
   const ends = new WeakMap();
   defineProperty(Process.prototype, "onexit", {
     __proto__: null, configurable: true,
     get() { return ends.get(this); },
-    set(ended) { ends.set(this, function (...args) { after(); return apply(ended, this, args); }); },
+    set(ended) { ends.set(this, function (...args) { after(); childEnds(this.pid); return apply(ended, this, args); }); },
   });
   fs.writeSync = function (fd, ...args) {
     if ((fd === 1 || fd === 2) && S.running && S.last !== fd) {
@@ -48,6 +50,16 @@ function watchChildren() {
       after();
     }
   };
+}
+
+/** Whether a child has the session's input as its own. Late Nodes pass the list of its descriptors by itself, others in an object. */
+function isGivenInput(args) {
+  try {
+    const stdio = args[0]?.stdio ?? list(args).find((one) => Array.isArray(one) && typeof one[0]?.type === "string");
+    return stdio[0].fd === 0;
+  } catch {
+    return false;
+  }
 }
 
 /** A module of Node's own; asked for by the user, it may come with a warning. */

@@ -50,6 +50,7 @@ impl Interpreter {
         // waiting for a while.
         if !is_main {
             run.word.secret = word.secret;
+            run.word.no_timers = word.no_timers;
             return run.probe.restart();
         }
         let owner = eval.and_then(|id| id.parse::<EvalId>().ok());

@@ -121,9 +121,7 @@ impl<'a> WaitVerdict<'a> {
                 let alone = match sources {
                     Active { elsewhere: true, .. } => WaitAnswer::May(WaitDoubt::Elsewhere),
                     Active { timed: true, .. } => WaitAnswer::May(WaitDoubt::OwnTime),
-                    _ if limited && !(tid == self.scene.interpreter && self.scene.no_timers) => {
-                        WaitAnswer::May(WaitDoubt::OwnTime)
-                    }
+                    _ if limited && !self.is_untimed(tid) => WaitAnswer::May(WaitDoubt::OwnTime),
                     _ => WaitAnswer::Waits,
                 };
                 beside(others, alone)
@@ -133,6 +131,12 @@ impl<'a> WaitVerdict<'a> {
             return answer;
         }
         beside(self.goes_on(self.scene.interpreter, pid), answer)
+    }
+
+    /// Whether a time limit of this thread means nothing: it is the event loop of which the bridge says that no
+    /// timer is set in it.
+    fn is_untimed(&self, tid: u32) -> bool {
+        tid == self.scene.interpreter && self.scene.no_timers
     }
 
     /// How a process goes on while one below it reads. A shell that waits for any of its children
@@ -199,7 +203,8 @@ impl<'a> WaitVerdict<'a> {
             ThreadDoing::Signals => Active::TIMED,
             ThreadDoing::Files { call, files } => {
                 let found = self.files(pid, process, files);
-                if !matches!(call, FileCall::Poll { limited: true }) {
+                if !matches!(call, FileCall::Poll { limited: true }) || self.is_untimed(thread.tid)
+                {
                     return found;
                 }
                 match self.partner(pid, files) {

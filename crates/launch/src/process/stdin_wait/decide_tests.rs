@@ -212,6 +212,18 @@ fn e8_timers_that_are_not_the_users_do_not_count() {
     let mut told = node();
     told.scene.no_timers = true;
     told.is(10, 10, WAITS);
+    // A child reads, and the loop only waits for its end.
+    let threads = [polls_for_a_time(&[OWN]), polls_for_a_time(&[OWN, control])];
+    let parent = || {
+        family(&[(10, 1, &threads), (20, 10, &[reads(Stdin)])])
+            .held(End::Event(1), &[10])
+            .held(End::Socket(4), &[HOST])
+            .catches_sigchld(10)
+    };
+    parent().is(20, 20, BESIDE);
+    let mut told = parent();
+    told.scene.no_timers = true;
+    told.is(20, 20, WAITS);
 }
 
 #[test]

@@ -19,8 +19,8 @@ GOLDEN = os.path.join(BRIDGES, "golden")
 DEADLINE = float(os.environ.get("STEAD_DEADLINE", "20"))
 # Numbers of system calls, as /proc/PID/syscall shows them.
 CALLS = {
-    "x86_64": {"read": 0, "write": 1, "rt_sigaction": 13},
-    "aarch64": {"read": 63, "write": 64, "rt_sigaction": 134},
+    "x86_64": {"read": 0, "write": 1, "rt_sigaction": 13, "epoll_wait": 232},
+    "aarch64": {"read": 63, "write": 64, "rt_sigaction": 134, "epoll_wait": 22},
 }[os.uname().machine]
 
 
@@ -288,6 +288,13 @@ class Host:
                 return
             if time.monotonic() > end:
                 raise AssertionError("the bridge does not wait for a command")
+
+    def wait_in_loop(self):
+        """The same where the session has an asyncio loop, in which the main thread then waits."""
+        end = time.monotonic() + DEADLINE
+        while contents("/proc/%d/syscall" % self.process.pid).split()[0] != b"%d" % CALLS["epoll_wait"]:
+            if time.monotonic() > end:
+                raise AssertionError("the bridge does not wait in its loop")
 
     def interrupt(self):
         self.signal_main(signal.SIGINT)

@@ -1,13 +1,14 @@
 """What goes on while no eval runs: the session's loop, its context variables, and signal handlers."""
 import os
 import shutil
+import signal
 import socket
 import tempfile
 
 from driver import DEADLINE, BridgeTest
 
 
-class Loop(BridgeTest):
+class Idle(BridgeTest):
     def told(self, host, end):
         """Waits for background output with such an end, and returns all that came by then."""
         pieces = []
@@ -20,6 +21,8 @@ class Loop(BridgeTest):
         self.assertIsNotNone(host.pump(host.idle, ends), host.idle.events)
         return "".join(pieces)
 
+
+class Loop(Idle):
     def fifo(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
@@ -80,3 +83,40 @@ class Loop(BridgeTest):
         for text, told in (("0", "ZeroDivisionError: integer division or modulo by zero\n"), ("1", "1\n")):
             self.tell(path, text)
             self.assertNotIn("<stead>", self.told(host, told.rpartition(" ")[2]))
+
+
+class Handlers(Idle):
+    RAISES = (("1 / 0", "ZeroDivisionError: division by zero\n"), ("open('/nowhere')", "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'\n"),
+              ("raise SystemExit(3)", "SystemExit: 3\n"), ("raise KeyboardInterrupt", "KeyboardInterrupt\n"))
+
+    def check_handlers(self, host, wait):
+        for code, end in self.RAISES:
+            self.ok(host, "def handler(*_):\n    %s\nbefore = signal.signal(signal.SIGUSR1, handler)" % code)
+            for _ in range(3):
+                wait()
+                host.signal_main(signal.SIGUSR1)
+                text = self.told(host, end)
+                self.assertTrue(text.startswith("Traceback (most recent call last):\n  File \"<py:"), text)
+                self.assertIn(code, text)
+                self.assertNotIn("<stead>", text)
+            self.ok(host, "1 + 1", "2")
+        self.assertEqual({event["stream"] for event in host.idle.events if event["ev"] == "background"}, {"err"})
+
+    def test_py7_the_error_of_a_signal_handler_is_told_while_the_session_is_idle(self):
+        host = self.start()
+        self.ok(host, "import signal")
+        self.check_handlers(host, host.wait_idle)
+
+    def test_py7_the_error_of_a_signal_handler_is_told_where_the_session_has_a_loop(self):
+        host = self.start()
+        self.ok(host, "import asyncio, signal\nawait asyncio.sleep(0)")
+        self.check_handlers(host, host.wait_in_loop)
+
+    def test_py7_handlers_that_raise_again_and_again_do_not_end_the_session(self):
+        host = self.start()
+        self.ok(host, "import signal\ndef handler(*_): raise ValueError('again')\nbefore = signal.signal(signal.SIGUSR1, handler)")
+        for _ in range(60):
+            host.wait_idle()
+            host.signal_main(signal.SIGUSR1)
+            self.told(host, "ValueError: again\n")
+        self.ok(host, "1 + 1", "2")

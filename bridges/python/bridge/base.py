@@ -173,7 +173,9 @@ def fill():
 def read_control():
     try:
         data = read(CONTROL, 1 << 16)
-    except OSError:
+    except OSError as error:
+        if error.__traceback__.tb_next is not None:  # a signal handler of the user's raised it
+            raise
         die()
     return data or _exit(0)
 

@@ -406,20 +406,49 @@ CRITICAL.update((begin_task.__code__, note_context.__code__, take_context.__code
 def idle_loop():
     """Lets the loop go on until the host has a command. It does so also where there is no task: a server or a call from a
     thread makes none before it is due, and a loop does not tell who may still call it."""
-    loop = S.loop
+    loop, failures = S.loop, 0
     try:
         arrived = list(INBOX[:1])
-        while not arrived and not loop.is_closed():
+        while not arrived and not loop.is_closed() and failures < HOPELESS:
             loop.add_reader(CONTROL, lambda: (arrived.append(1), loop.stop()))
             try:
                 loop.run_forever()
-            except (SystemExit, KeyboardInterrupt):  # a task raised this; the others go on
-                pass
+            except BaseException as error:
+                leave_child(error)
+                if not is_in_callback(error):  # a signal handler raised this, or the loop is broken
+                    failures += 1
+                    error.__traceback__ = below_loop(error.__traceback__)
+                    tell_while_idle(error)
+                elif not isinstance(error, (SystemExit, KeyboardInterrupt)):
+                    raise
+                # Else a task did, and the others go on.
             finally:
                 leave_child()
                 loop.remove_reader(CONTROL)
     except BaseException:  # a broken loop: the command will come anyway
         pass
+
+
+def is_in_callback(error):
+    """Whether an error that left the loop comes from one of its callbacks."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def below_loop(traceback):
+    """A traceback from where code of the user's begins, if it comes to such code."""
+    first = traceback
+    while first is not None:
+        name = first.tb_frame.f_code.co_filename
+        if name != BRIDGE_FILE and "/asyncio/" not in name and not name.endswith("/selectors.py"):
+            return first
+        first = first.tb_next
+    return traceback
 
 
 IDLE_LOOP = idle_loop.__code__

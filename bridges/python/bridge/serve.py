@@ -56,6 +56,12 @@ def serve():
             leave_child(error)
             reclaim_sigint()
             S.since = Since.RAN
+            if S.phase == Phase.IDLE:
+                waited, raised = frames_of(error)
+                if waited or (raised and failures == 0):
+                    tell_while_idle(error)
+                if waited:
+                    continue
             if S.phase == Phase.ASKED:
                 S.phase = Phase.IDLE
             try:
@@ -69,6 +75,32 @@ def serve():
             failures += 1
             if failures >= HOPELESS:
                 leave_broken(error)
+
+
+def frames_of(error):
+    """Whether an error was raised while the bridge waited for a command, which only a signal handler does: a read that fails by
+    itself ends the session. And whether it was raised in code of the user's."""
+    traceback, last, raised = error.__traceback__, None, False
+    while traceback is not None:
+        raised = traceback.tb_frame.f_code.co_filename != BRIDGE_FILE
+        if not raised:
+            last = traceback.tb_frame.f_code
+        traceback = traceback.tb_next
+    return last is READ_CONTROL, raised
+
+
+READ_CONTROL = read_control.__code__
+
+
+def tell_while_idle(error):
+    """Tells an error that code of the user's raised while no eval runs. Python would print it, and end."""
+    clean(error)
+    text = guarded(format_error, error) or format_plainly(error)
+    reclaim_sigint()
+    try:
+        send_background(ERR, text, None)
+    except BaseException:  # another signal, whose handler raises too
+        pass
 
 
 def leave_broken(error):

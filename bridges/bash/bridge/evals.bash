@@ -427,7 +427,7 @@ __stead_end_all() {
         __stead_ret "$__stead_code"
         \builtin eval "$__stead_user_exit"
         \builtin exit "$__stead_code"
-    ) <&45 >&46 2>&47
+    ) <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44
     __stead_code=$?
     __stead_user_exit=
 }

@@ -56,6 +56,6 @@ __stead_own_traps=$(\builtin trap -p)$'\n'
 __stead_begin
 \builtin readonly -f $(\builtin compgen -A function __stead_)
 __stead_quote "$BASH"
-__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\",\"save\",\"load\",\"saves_all\",\"stdlib\",\"definitions\",\"last\"]}"
+__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\",\"save\",\"load\",\"saves_all\",\"stdlib\",\"definitions\",\"last\"],\"channel\":40}"
 \builtin unset __stead_q __stead_line PROMPT_COMMAND
 # The loop begins at the prompt.

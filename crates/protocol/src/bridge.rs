@@ -42,6 +42,10 @@ pub enum BridgeEvent {
         /// What sessions usually do and this one cannot, for people.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         cannot: Vec<String>,
+        /// The number at which only the bridge, and what it forks for its own work, has the control channel; code of the
+        /// user's finds something else there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<u32>,
     },
     /// Said in place of `hello` by a bridge that cannot get at what is to run the code; it exits then.
     NotReady {

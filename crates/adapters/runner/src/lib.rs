@@ -41,6 +41,7 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
         pid: std::process::id(),
         can: [Capability::GoesOn].into(),
         cannot: Vec::new(),
+        channel: None,
     });
     let mut place = None;
     while let Some(frame) = channel.next() {

@@ -65,7 +65,9 @@ impl Interpreter {
             _ => false,
         };
         match event {
-            BridgeEvent::Hello { protocol, version, executable, can, cannot, pid, .. } => {
+            BridgeEvent::Hello {
+                protocol, version, executable, can, cannot, pid, channel, ..
+            } => {
                 if protocol != VERSION {
                     let message =
                         format!("the bridge speaks version {protocol}, this stead {VERSION}");
@@ -77,6 +79,7 @@ impl Interpreter {
                     () => Hears::Signal,
                 };
                 self.note_core(pid);
+                self.note_channel(channel);
                 if can.has(&Capability::SavesAll) {
                     self.note_memory();
                 }

@@ -1,6 +1,7 @@
 //! Interrupting an eval: which processes, how, and again if the signal was lost.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -47,6 +48,26 @@ struct Missed {
     nudges: u32,
 }
 
+/// The control channel, where only the bridge and what it forks for its own work has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HeldChannel {
+    number: u32,
+    /// The device and number of the socket.
+    file: (u64, u64),
+}
+
+impl HeldChannel {
+    /// The file that a process has at this number.
+    fn of(pid: u32, number: u32) -> Option<Self> {
+        let file = std::fs::metadata(format!("/proc/{pid}/fd/{number}")).ok()?;
+        Some(HeldChannel { number, file: (file.dev(), file.ino()) })
+    }
+
+    fn is_held_by(self, pid: u32) -> bool {
+        Self::of(pid, self.number) == Some(self)
+    }
+}
+
 /// Which processes, beside the interpreter, the interrupts of the running eval have reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Reached {
@@ -63,6 +84,7 @@ enum Reached {
 #[derive(Debug, Default)]
 pub(super) struct Aim {
     pub(super) hears: Hears,
+    channel: Option<HeldChannel>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
     /// Processes that the last interrupt of a shell may have missed.
@@ -102,7 +124,7 @@ enum Then {
 impl Aim {
     /// Another eval begins.
     pub(super) fn begin(&mut self) {
-        *self = Aim { hears: self.hears, ..Aim::default() };
+        *self = Aim { hears: self.hears, channel: self.channel, ..Aim::default() };
     }
 
     /// Whether the interpreter was stopped for a signal, and goes on in a moment.
@@ -185,7 +207,9 @@ impl Interpreter {
     }
 
     fn signal_children(&mut self) {
-        self.aim.hit = self.aim.hit.max(foresee(&self.aim.interrupted));
+        let met =
+            self.aim.interrupted.iter().copied().filter(|&pid| !self.is_of_bridge(pid)).collect();
+        self.aim.hit = self.aim.hit.max(foresee(&met));
         for &pid in &self.aim.interrupted {
             tree::signal(pid, Signal::INT);
         }
@@ -285,7 +309,8 @@ impl Interpreter {
     }
 
     fn kill_young(&mut self) -> u64 {
-        let killed = tree::kill_all(|| self.young().collect());
+        let killed =
+            tree::kill_all(|| self.young().filter(|&pid| !self.is_of_bridge(pid)).collect());
         if killed > 0 {
             self.aim.hit = Reached::Taken;
         }
@@ -300,6 +325,21 @@ impl Interpreter {
     /// Whether an interrupt of the running eval reached any child at all.
     pub(super) fn was_sent(&self) -> bool {
         self.aim.hit != Reached::Nobody
+    }
+
+    /// At its hello a bridge runs no code of the user's, so that the channel is where it says.
+    pub(super) fn note_channel(&mut self, number: Option<u32>) {
+        self.aim.channel = number.and_then(|number| HeldChannel::of(self.core(), number));
+    }
+
+    /// Whether the process is a subshell that the bridge forked for its own work: after code that took long it looks at names
+    /// in one. It is no process of the eval's, and what it sees would be lost. A program that the shell has started is none.
+    fn is_of_bridge(&self, pid: u32) -> bool {
+        let forked = || {
+            let image = image(self.core());
+            image.is_some() && image == self::image(pid)
+        };
+        self.aim.channel.is_some_and(|channel| channel.is_held_by(pid)) && forked()
     }
 
     /// The processes that the running eval has started.

@@ -6,6 +6,7 @@ mod outpost;
 
 use outpost::{Outpost, lives, output};
 use serde_json::json;
+use stead_launch::tree;
 
 #[test]
 fn e1_all_that_code_wrote_is_told_before_its_end() {
@@ -79,6 +80,34 @@ fn e6_interrupts_and_hard_timeouts_spare_what_was_there_before() {
     outpost.until("leaving");
     assert_eq!(outpost.wait("exited")["signal"], 9);
     assert!(!lives(older), "what was left is swept before the end is told");
+}
+
+/// After code that took long the bridge looks at names in subshells of its own.
+#[test]
+fn e6_what_a_bridge_forks_for_its_own_work_is_not_killed_as_the_evals() {
+    let mut outpost = Outpost::ready("bash");
+    // So many that a look at them takes a while.
+    outpost.run(1, "for i in {1..2000}; do eval \"f$i() { :; }\"; done; echo $$");
+    let shell = output(&outpost.until("done")).trim().parse().unwrap();
+    // The second interrupt comes while the bridge looks.
+    outpost.run(2, "v=1; echo up; for ((;;)); do :; done");
+    outpost.until("output");
+    outpost.order(json!({"order": "interrupt"}));
+    while tree::children(shell).is_empty() {
+        std::thread::yield_now();
+    }
+    outpost.order(json!({"order": "kill_children"}));
+    assert_eq!(outpost.wait("killed")["children"], 0);
+    let done = outpost.wait("done");
+    assert_eq!(done["status"], "interrupted");
+    assert_eq!(done["changed"]["added"][0]["name"], "v");
+    // A subshell of the user's code is killed. It ignores the interrupt, so the shell waits for it.
+    outpost.run(3, "(trap '' INT; echo up; for ((;;)); do :; done); w=1");
+    outpost.until("output");
+    outpost.order(json!({"order": "interrupt"}));
+    outpost.order(json!({"order": "kill_children"}));
+    assert_eq!(outpost.wait("killed")["children"], 1);
+    assert_eq!(outpost.wait("done")["status"], "interrupted");
 }
 
 /// An end of input before the bridge knows of the interrupt would let the code go on with it.

@@ -57,6 +57,7 @@ impl KernelTalk {
             pid: std::process::id(),
             cannot: cannot(&can, &quirks, is_child),
             can,
+            channel: None,
         }));
         self.facts = Some(KernelFacts { quirks, python, tells_names: false, language });
         self.phase = TalkPhase::Idle;

@@ -146,6 +146,7 @@ impl NreplTalk {
             pid: std::process::id(),
             cannot: self.cannot(&can),
             can,
+            channel: None,
         }));
         // Output to Java's own streams goes to the streams of the server's process, which we read if the
         // server is ours.

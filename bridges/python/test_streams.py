@@ -27,6 +27,17 @@ class Output(BridgeTest):
         self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
         self.fails(host, "sys.stdout.write(5)", "TypeError")
 
+    def test_e5_unbuffered_output_comes_without_a_line_end(self):
+        host = self.start(env={"PYTHONUNBUFFERED": "1"})
+        for stream, name in (("stdout", "out"), ("stderr", "err")):
+            result = host.submit("import sys\nprint('W', end='', file=sys.%s)\nwhile True: pass" % stream)
+            host.pump_until_text(result, "W")
+            host.interrupt()
+            self.assertEqual((host.finish(result).status, result.stream(name)), ("interrupted", "W"))
+        self.ok(host, "sys.stdout.write_through", "True")
+        self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
+        self.ok(self.start(env={"PYTHONUNBUFFERED": ""}), "import sys; sys.stdout.write_through", "False")
+
     def test_py9_a_child_with_a_terminal_has_one_for_stdin(self):
         host = self.start()
         code = "import pty, os, sys\npid, fd = pty.fork()\nif not pid: os.write(1, b'%r %r' % (sys.stdin.isatty(), sys.stdout.isatty())); os._exit(0)\nr = os.read(fd, 100)\nos.waitpid(pid, 0)\nr, sys.stdin.isatty()"

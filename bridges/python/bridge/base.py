@@ -45,6 +45,7 @@ sched_yield = getattr(posix, "sched_yield", lambda: None)
 TextIOWrapper = _io.TextIOWrapper
 text_write, text_flush, text_readline, text_read, text_next = (
     TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
+buffered_write, buffered_flush = _io.BufferedWriter.write, _io.BufferedWriter.flush
 ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 SYS, BUILTINS = vars(sys), vars(builtins)
 OWN_BUILTINS = __builtins__  # a copy from before any code of the user's ran (boot.py)

@@ -322,10 +322,24 @@ def flush_waiting(stream):
         stream.flush()
 
 
+# -u or PYTHONUNBUFFERED, which sys.flags does not have: Python's own stream tells.
+UNBUFFERED = getattr(sys.__stdout__, "write_through", False) is True
+
+
+class Unbuffered(_io.BufferedWriter):
+    """Keeps nothing back. Python has no buffer at all then, but a raw file may take a part of what it is given only."""
+
+    def write(self, data):
+        count = buffered_write(self, data)
+        buffered_flush(self)
+        return count
+
+
 def make_output(fd, name, errors):
     raw = _io.FileIO(fd, "wb", closefd=False)
     raw.name = name
-    stream = Output(_io.BufferedWriter(raw), encoding="utf-8", errors=errors, newline="\n", line_buffering=True)
+    buffer = (Unbuffered if UNBUFFERED else _io.BufferedWriter)(raw)
+    stream = Output(buffer, encoding="utf-8", errors=errors, newline="\n", line_buffering=True, write_through=UNBUFFERED)
     stream.mode = "w"
     return stream
 

@@ -18,6 +18,9 @@ use crate::signals::CtrlC;
 const LINE_BYTES: usize = 1 << 16;
 /// Words in a prompt whose answer nobody should read over a shoulder, where the program cannot say so itself.
 const SECRETS: [&str; 3] = ["password", "passphrase", "passcode"];
+/// What is a secret as well where just that is asked for: `Token:`, and not `Token count:` or `Delete the token?`.
+const ASKED_FOR: [&str; 6] =
+    ["pin", "token", "secret", "api key", "secret key", "secret access key"];
 
 /// The person at the terminal, who can be asked what an eval asks.
 #[derive(Debug)]
@@ -107,8 +110,33 @@ impl TypedAnswers {
 }
 
 fn is_secret(view: &EvalView) -> bool {
-    let prompt = view.prompt.as_deref().unwrap_or_default().to_lowercase();
-    view.secret || SECRETS.iter().any(|word| prompt.contains(word))
+    view.secret || asks_for_secret(view.prompt.as_deref().unwrap_or_default())
+}
+
+/// Whether the prompt asks for a secret, as far as its words tell.
+fn asks_for_secret(prompt: &str) -> bool {
+    let prompt = prompt.to_lowercase().replace(['_', '-'], " ");
+    if SECRETS.iter().any(|word| prompt.contains(word)) {
+        return true;
+    }
+    let line = prompt.lines().next_back().unwrap_or_default();
+    let mut asked = line.trim_end_matches([':', '>', ' ']);
+    // `Token (hidden):`, but not `Delete token [y/N]:`.
+    if let Some((head, aside)) = asked.rsplit_once(['(', '['])
+        && aside.ends_with([')', ']'])
+        && !aside.starts_with("y/")
+        && !aside.starts_with("yes/")
+    {
+        asked = head;
+    }
+    // `Token for example.org:`, but not `Name for the token:`.
+    let asked = [" for ", " of "]
+        .iter()
+        .fold(asked, |text, word| text.split_once(word).map_or(text, |(head, _)| head));
+    ASKED_FOR.iter().any(|word| {
+        let before = asked.trim_end().strip_suffix(word);
+        before.is_some_and(|before| !before.ends_with(char::is_alphanumeric))
+    })
 }
 
 /// A descriptor that is readable when one of both is.
@@ -169,4 +197,48 @@ pub(crate) fn hidden_line(prompt: &str) -> io::Result<Typed> {
     drop(hidden);
     let text = String::from_utf8_lossy(&line).into_owned();
     Ok(Typed::Line(text.trim_end_matches('\n').to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e8_a_prompt_that_asks_for_a_secret_is_told_by_its_words() {
+        for prompt in [
+            "Password for 'https://example.org': ",
+            "Enter passphrase (empty for no passphrase): ",
+            "PIN: ",
+            "Enter your PIN",
+            "Token: ",
+            "Welcome.\nGitHub token (will be hidden): ",
+            "Paste your authentication token for example.org> ",
+            "Client secret: ",
+            "Enter your API key: ",
+            "OPENAI_API_KEY: ",
+            "AWS Secret Access Key [None]: ",
+        ] {
+            assert!(asks_for_secret(prompt), "{prompt}");
+        }
+        for prompt in [
+            "",
+            "Press any key to continue",
+            "Press any key: ",
+            "token count? ",
+            "Token count: ",
+            "Number of tokens: ",
+            "Name for the token: ",
+            "API key name: ",
+            "Delete the token? ",
+            "Delete the token? [y/N]: ",
+            "Keep it secret [y/N]: ",
+            "Spin: ",
+            "Pin which version? ",
+            "Shopping: ",
+            "AWS Access Key ID [None]: ",
+            "Your token is stored.\nname: ",
+        ] {
+            assert!(!asks_for_secret(prompt), "{prompt}");
+        }
+    }
 }

@@ -38,6 +38,22 @@ class Output(BridgeTest):
         self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
         self.ok(self.start(env={"PYTHONUNBUFFERED": ""}), "import sys; sys.stdout.write_through", "False")
 
+    def test_py7_frames_of_the_bridge_say_that_pytest_is_to_hide_them(self):
+        host = self.start()
+        self.ok(host, """import os, sys
+class Broken:
+    def readline(self): raise OSError('pytest: reading from stdin')
+def hidden(call, *args):
+    try: call(*args)
+    except Exception as error: traceback = error.__traceback__
+    frames = []
+    while traceback: frames.append(traceback.tb_frame); traceback = traceback.tb_next
+    return [f.f_locals.get('__tracebackhide__', False) for f in frames if f.f_code.co_filename == '<stead>']
+kept, sys.stdin = sys.stdin, Broken()
+told = hidden(input), hidden(os.system, 5)
+sys.stdin = kept""")
+        self.ok(host, "all(map(all, told)), all(told)", "(True, True)")
+
     def test_py9_a_child_with_a_terminal_has_one_for_stdin(self):
         host = self.start()
         code = "import pty, os, sys\npid, fd = pty.fork()\nif not pid: os.write(1, b'%r %r' % (sys.stdin.isatty(), sys.stdout.isatty())); os._exit(0)\nr = os.read(fd, 100)\nos.waitpid(pid, 0)\nr, sys.stdin.isatty()"

@@ -36,6 +36,7 @@ def may_have_children():
 def announcing(start):
     """Wraps a function that starts a child: before_child comes first."""
     def started(*args, **kwargs):
+        __tracebackhide__ = True
         before_child()
         return start(*args, **kwargs)
 

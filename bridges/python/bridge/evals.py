@@ -261,6 +261,7 @@ def read_line(prompt="", /):
     trailing newline before reading input.
 
     If the user hits EOF, raise EOFError."""
+    __tracebackhide__ = True  # pytest shows no such frame of an error, which its own stdin raises here
     # This replaces the builtin input(), which drops an interrupt that comes while it flushes its prompt.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name, None) is None:

@@ -48,6 +48,7 @@ class StandIn:
             setattr(self, name, getattr(original, name, None))
 
     def __call__(self, /, *args, **kwargs):
+        __tracebackhide__ = True  # pytest shows no such frame of an error
         return self.call(*args, **kwargs)
 
     def __repr__(self):

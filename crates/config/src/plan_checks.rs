@@ -7,7 +7,7 @@ use stead_protocol::{GatewayUrl, KernelChoice, SessionName};
 
 use crate::file::{ConfigTable, NamedTable, dotted};
 use crate::keys::{ConfigKey, nearest};
-use crate::language::Language;
+use crate::language::Start;
 use crate::languages::{GATEWAY, JUPYTER, NREPL};
 use crate::plan::{Configuration, PlanError};
 use crate::problem::ConfigProblem;
@@ -23,9 +23,7 @@ impl SessionPlan {
         name: &SessionName,
         told: Option<&ValueOrigin>,
     ) -> Result<(), PlanError> {
-        let is_known = |language: &Language| language.name == NREPL.name;
-        let has_servers =
-            matches!(self.engine, PlannedEngine::Known(language) if is_known(language));
+        let has_servers = has_servers(&self.engine);
         let server = self.values.get(&ConfigKey::Server);
         let is_told = server.is_some() || self.command().is_some() || self.environment.is_some();
         match (has_servers, server, told) {
@@ -37,7 +35,8 @@ impl SessionPlan {
                 Err(PlanError::NoServers { language: self.engine.name().to_owned() })
             }
             (true, _, Some(told)) if !is_told => {
-                let problem = "nothing says which nREPL server is to run the code".to_owned();
+                let problem =
+                    format!("nothing says which {} server is to run the code", self.engine.title());
                 let fix = "name one that runs, in your own file (server = \"localhost:7888\"), or a toolchain that starts one (\"clojure.bb\")".to_owned();
                 Err(problem_of_session(told, name, ConfigKey::Toolchain, problem, fix))
             }
@@ -136,7 +135,7 @@ pub(crate) fn unfit(
     }
     let (key, (problem, fix)) = if has(ConfigKey::Kernel) && !has_kernels(engine) {
         (ConfigKey::Kernel, not_for_kernels(engine))
-    } else if has(ConfigKey::Server) && engine.name() != NREPL.name {
+    } else if has(ConfigKey::Server) && !has_servers(engine) {
         (ConfigKey::Server, not_for_servers(engine))
     } else if has(ConfigKey::Interpreter) {
         (ConfigKey::Interpreter, not_for_interpreters(engine)?)
@@ -144,6 +143,10 @@ pub(crate) fn unfit(
         return None;
     };
     Some((key, problem, fix))
+}
+
+fn has_servers(engine: &PlannedEngine) -> bool {
+    matches!(engine, PlannedEngine::Known(language) if matches!(language.start, Start::Server(_)))
 }
 
 fn has_kernels(engine: &PlannedEngine) -> bool {
@@ -195,9 +198,11 @@ fn not_for_interpreters(engine: &PlannedEngine) -> Option<(String, String)> {
         PlannedEngine::Known(language) if language.option.is_some() => return None,
         PlannedEngine::Known(language) => (
             format!("{} sessions have no interpreter to choose", language.name),
-            match language.name {
-                name if name == NREPL.name => "use `cmd` or `server` to name the server",
-                _ => "use `kernel` to name the kernel",
+            match language.start {
+                Start::Server(_) => "use `cmd` or `server` to name the server",
+                Start::Fed(_) | Start::Mode(_) | Start::Adapter(_) => {
+                    "use `kernel` to name the kernel"
+                }
             },
         ),
     };

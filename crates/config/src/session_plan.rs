@@ -48,6 +48,14 @@ impl PlannedEngine {
             PlannedEngine::Own(name) => name,
         }
     }
+
+    /// Its name as people write it.
+    pub(crate) fn title(&self) -> &str {
+        match self {
+            PlannedEngine::Known(language) => language.title,
+            PlannedEngine::Own(name) => name,
+        }
+    }
 }
 
 /// Keys that say which program runs. A layer that has one of them makes those of the layers below void.

@@ -174,6 +174,7 @@ pub fn prepare(
     let language = known(&settings.engine.language)?;
     if let Start::Server(adapter) = &language.start {
         let place = StartPlace { cwd, env, cache_dir };
+        let adapter = (*adapter, language);
         return served(adapter, settings, template.as_ref(), place, because);
     }
     if let (Some(template), Start::Fed(fed)) = (&template, &language.start) {
@@ -250,7 +251,7 @@ pub fn prepare(
 
 /// An adapter that starts a server by a command, or reaches one that runs.
 fn served(
-    adapter: &str,
+    (adapter, language): (&str, &Language),
     settings: &Settings,
     template: Option<&CommandTemplate>,
     place: StartPlace<'_>,
@@ -275,7 +276,8 @@ fn served(
             (FoundInterpreter::new(program, why), "command", words)
         }
         (None, None) => {
-            let source = settings.engine.environment.as_ref().ok_or(FindError::NoServer)?;
+            let nothing_said = FindError::NoServer { title: language.title };
+            let source = settings.engine.environment.as_ref().ok_or(nothing_said)?;
             let (found, words) = stead_launch::find_server(source, &search)?;
             (found, "command", words)
         }

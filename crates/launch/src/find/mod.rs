@@ -45,7 +45,7 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
         Finder::OnPath(wanted) => on_path::find(wanted, search),
         Finder::Python(managers) => python::find(managers, search),
         Finder::Kernel => kernels::find(search),
-        Finder::Server => Err(FindError::NoServer),
+        Finder::Server => Err(FindError::NoServer { title: language.title }),
         // There is nothing to find on this machine: the session's settings say what runs.
         Finder::Settings => Err(FindError::None {
             program: language.name,
@@ -204,8 +204,11 @@ pub enum FindError {
         why: String,
     },
     /// Nothing says which server is to run the code.
-    #[error("nothing says which nREPL server is to run the code")]
-    NoServer,
+    #[error("nothing says which {title} server is to run the code")]
+    NoServer {
+        /// What kind of server, as people write it.
+        title: &'static str,
+    },
     /// A shim was found that does not lead to an interpreter.
     #[error("`{}` is a launcher script and did not name an interpreter: {why}", path.display())]
     Shim {
@@ -245,7 +248,7 @@ impl FindError {
             FindError::NoKernel { name, known } => {
                 StartTrouble::NoKernel { name: name.clone(), known: known.clone() }
             }
-            FindError::BadKernel { .. } | FindError::NoServer => return None,
+            FindError::BadKernel { .. } | FindError::NoServer { .. } => return None,
         })
     }
 

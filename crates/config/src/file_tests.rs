@@ -84,12 +84,7 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
             "sessions.ml.toolchain",
             "`python.poetry`?",
         ),
-        (
-            "[sessions.ml]\ntoolchain = \"cobol\"\n",
-            2,
-            "sessions.ml.toolchain",
-            "there are: bash, clojure.bb, clojure.deps, clojure.lein, gateway, jupyter, node, nrepl, python",
-        ),
+        ("[sessions.ml]\ntoolchain = \"cobol\"\n", 2, "sessions.ml.toolchain", "there are: "),
         ("[toolchains.a]\ncmd = \"x\"\n", 1, "toolchains.a", "engine = \"python\""),
         (
             "[toolchains.a]\nengine = \"b\"\n[toolchains.b]\nengine = \"a\"\n",
@@ -164,6 +159,19 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
         assert_eq!(one.line, Some(*line), "{text}: {one}");
         assert!(one.fix.as_deref().unwrap_or_default().contains(fix), "{text}: {one:?}");
         assert!(one.to_string().starts_with("/w/.stead/config.toml:"), "{one}");
+    }
+}
+
+#[test]
+fn cf1_where_a_toolchain_is_unknown_all_that_can_be_one_are_named() {
+    let found = problems("[sessions.ml]\ntoolchain = \"cobol\"\n");
+    let fix = found[0].fix.as_deref().unwrap_or_default();
+    let named: Vec<&str> = fix.strip_prefix("there are: ").expect(fix).split(", ").collect();
+    assert!(named.is_sorted(), "{named:?}");
+    for (name, can_be) in
+        [("python", true), ("nrepl", true), ("clojure.bb", true), ("shell", false)]
+    {
+        assert_eq!(named.contains(&name), can_be, "{name}: {named:?}");
     }
 }
 

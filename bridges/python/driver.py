@@ -119,7 +119,9 @@ class Host:
         else:
             near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
-        env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
+        # Whoever runs the tests may have set that nothing is buffered, which the session would keep to.
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        env = dict(inherited, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
         if self.pipes:
             env["STEAD_BRIDGE_OUT"] = str(far.says)
         if self.nest is not None:

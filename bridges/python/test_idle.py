@@ -109,7 +109,7 @@ class Handlers(Idle):
 
     def test_py7_the_error_of_a_signal_handler_is_told_where_the_session_has_a_loop(self):
         host = self.start()
-        self.ok(host, "import asyncio, signal\nawait asyncio.sleep(0)")
+        self.ok(host, "import asyncio, signal\nkeep = asyncio.get_running_loop().call_later(1000, print); await asyncio.sleep(0)")
         self.check_handlers(host, host.wait_in_loop)
 
     def test_py7_handlers_that_raise_again_and_again_do_not_end_the_session(self):

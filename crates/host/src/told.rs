@@ -329,7 +329,7 @@ impl Host {
     fn done(&mut self, status: DoneStatus) {
         let running = self.state.running().map(|run| run.eval);
         let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
-        // A shell reports an exit status for any work, also for loading a text when the session goes back.
+        // Some bridges report an exit status for any work, also for loading a text when the session goes back.
         // Only the exit status of code is the user's.
         let goes_back = matches!(self.state.phase, Phase::RollingBack(_));
         if goes_back || kind.is_some_and(|kind| !kind.is_code()) {

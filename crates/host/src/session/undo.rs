@@ -293,7 +293,7 @@ impl Host {
 }
 
 /// Whether a save has saved all that a text can hold. Processes and descriptors cannot be saved, since they end with their
-/// shell; a client that goes back is told of them.
+/// interpreter; a client that goes back is told of them.
 fn is_whole(data: Option<&Value>) -> bool {
     let ends = |failed: &Value| matches!(failed["type"].as_str(), Some("process" | "descriptor"));
     let failed = data.map(|data| data["failed"].as_array().into_iter().flatten());

@@ -17,7 +17,7 @@ pub(crate) struct Pending {
     pub(crate) by: By,
     /// What is to be done, until it is sent.
     pub(crate) work: Option<Work>,
-    /// Where a shell command runs.
+    /// Where the work runs, if it is a command with a place of its own.
     pub(crate) place: Option<ShellPlace>,
     /// A request that is answered when the eval ends.
     pub(crate) owed: Option<Ticket>,

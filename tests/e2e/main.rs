@@ -63,6 +63,7 @@ mod refused;
 mod save;
 mod save_shells;
 mod search;
+mod searches;
 mod secrets;
 mod session;
 mod shell;

@@ -43,7 +43,7 @@ pub struct Duty {
     pub copies: Option<PathBuf>,
     /// Held by host and guard: no other host begins before both have exited.
     pub lock: File,
-    /// Whether processes are left that could not be ended.
+    /// Whether processes may be left, because they could not be ended or because nothing was swept since they were started.
     pub left: bool,
 }
 

@@ -9,7 +9,7 @@ use stead_config::{
     CommandTemplate, Control, CopyMethod, Fed, Finder, Language, Placeholder, Start, TemplateError,
     TextId,
 };
-use stead_launch::{Environment, FindError, Search, StartCommand};
+use stead_launch::{Environment, FindError, Programs, Search, StartCommand};
 use stead_protocol::{
     FoundInterpreter, GatewayKernel, GatewayTarget, KernelChoice, SessionName, Settings,
     StartTrouble,
@@ -100,12 +100,13 @@ pub enum Feed {
 /// Finds the interpreter for these settings and says how to start it.
 ///
 /// `tag` goes into the environment of everything the session starts, so that processes which a
-/// killed host left behind can be told apart.
+/// killed host left behind can be told apart. Nothing here waits unless `programs` does.
 pub fn prepare(
     settings: &Settings,
     name: &SessionName,
     tag: &str,
     cache_dir: &Path,
+    programs: &dyn Programs,
 ) -> Result<Prepared, PrepareError> {
     if !settings.place.via.is_empty() {
         return Err(PrepareError::Elsewhere);
@@ -141,7 +142,7 @@ pub fn prepare(
         None => Some(known(&settings.engine.language)?),
     };
     if !language.is_some_and(Language::has_environment) {
-        let search = Search { named: None, cwd: &cwd, env: &env, cache_dir, proven: &|_| false };
+        let search = search_in(&cwd, &env, cache_dir, programs);
         if let Some(environment) = Environment::of_project(&search) {
             environment.activate(&mut env);
         }
@@ -162,7 +163,7 @@ pub fn prepare(
     if let Some(bridge) = &settings.engine.bridge {
         let path = cwd.join(bridge);
         let (program, arguments) = match &template {
-            Some(template) => filled(template, &path, &search_in(&cwd, &env, cache_dir))?,
+            Some(template) => filled(template, &path, &search_in(&cwd, &env, cache_dir, programs))?,
             None => (path.clone(), Vec::new()),
         };
         let why = "named by the user".to_owned();
@@ -173,12 +174,18 @@ pub fn prepare(
     }
     let language = known(&settings.engine.language)?;
     if let Start::Server(adapter) = &language.start {
-        let place = StartPlace { cwd, env, cache_dir };
+        let place = StartPlace { cwd, env, cache_dir, programs };
         let adapter = (*adapter, language);
         return served(adapter, settings, template.as_ref(), place, because);
     }
     if let (Some(template), Start::Fed(fed)) = (&template, &language.start) {
-        return commanded(template, language, fed, StartPlace { cwd, env, cache_dir }, because);
+        return commanded(
+            template,
+            language,
+            fed,
+            StartPlace { cwd, env, cache_dir, programs },
+            because,
+        );
     }
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
@@ -187,7 +194,7 @@ pub fn prepare(
             .is_some_and(|text| kept_code(&compiled_file(program, &[], text, cache_dir)).is_some()),
         Start::Mode(_) | Start::Adapter(_) | Start::Server(_) => false,
     };
-    let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
+    let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven, programs };
     let found = match (&settings.engine.kernel, &settings.engine.environment) {
         (Some(KernelChoice::ConnectionFile { path }), _) => {
             let why = "a Jupyter kernel that ran before; it is left alone at the end".to_owned();
@@ -257,8 +264,8 @@ fn served(
     place: StartPlace<'_>,
     because: impl Fn(FoundInterpreter) -> FoundInterpreter,
 ) -> Result<Prepared, PrepareError> {
-    let StartPlace { cwd, env, cache_dir } = place;
-    let search = search_in(&cwd, &env, cache_dir);
+    let StartPlace { cwd, env, cache_dir, programs } = place;
+    let search = search_in(&cwd, &env, cache_dir, programs);
     let (found, target, words) = match (&settings.engine.server, template) {
         (Some(address), _) => {
             let why = "a server that ran before; it runs elsewhere, outside of what holds for this session, and is \
@@ -312,6 +319,7 @@ struct StartPlace<'a> {
     cwd: PathBuf,
     env: Vec<(OsString, OsString)>,
     cache_dir: &'a Path,
+    programs: &'a dyn Programs,
 }
 
 /// The arguments that make an interpreter run its boot code, if no command says how.
@@ -328,10 +336,11 @@ fn commanded(
     place: StartPlace<'_>,
     because: impl Fn(FoundInterpreter) -> FoundInterpreter,
 ) -> Result<Prepared, PrepareError> {
-    let StartPlace { cwd, mut env, cache_dir } = place;
+    let StartPlace { cwd, mut env, cache_dir, programs } = place;
     let takes_file = template.has(Placeholder::Bridge);
     let file = if takes_file { boot_file(language, fed, cache_dir)? } else { PathBuf::new() };
-    let (program, mut arguments) = filled(template, &file, &search_in(&cwd, &env, cache_dir))?;
+    let (program, mut arguments) =
+        filled(template, &file, &search_in(&cwd, &env, cache_dir, programs))?;
     if !takes_file {
         arguments.extend(boot_words(fed).map(OsString::from));
     }
@@ -362,8 +371,9 @@ fn search_in<'a>(
     cwd: &'a Path,
     env: &'a [(OsString, OsString)],
     cache_dir: &'a Path,
+    programs: &'a dyn Programs,
 ) -> Search<'a> {
-    Search { named: None, cwd, env, cache_dir, proven: &|_| false }
+    Search { named: None, cwd, env, cache_dir, proven: &|_| false, programs }
 }
 
 /// The program and the arguments of a command, with all places filled in.

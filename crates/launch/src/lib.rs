@@ -14,8 +14,9 @@ pub mod sys;
 
 pub use channels::{Channels, TheirEnds, open_channels};
 pub use find::{
-    Environment, FindError, KernelSpec, Search, came_with_project, find, find_in, find_program,
-    find_server, kernel, kernels,
+    AskedProgram, Environment, FindError, KernelSpec, NotSaid, Patient, ProgramQuestion,
+    ProgramSaid, Programs, Search, came_with_project, find, find_in, find_program, find_server,
+    kernel, kernels,
 };
 pub use process::{census, cores, family, keeper, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use stead_launch::{Environment, Search};
+use stead_launch::{Environment, Patient, Search};
 use stead_protocol::ShellPlace;
 
 /// Puts the environment of the project in force. Each command has a directory of its own, so each time the
@@ -14,7 +14,8 @@ pub(crate) fn activate(place: &mut ShellPlace, cache: Option<&Path>) {
     let mut env: Vec<(OsString, OsString)> =
         place.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
     let cwd = Path::new(&place.cwd);
-    let search = Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false };
+    let search =
+        Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false, programs: &Patient };
     let Some(environment) = Environment::of_project(&search) else { return };
     environment.activate(&mut env);
     let text = |text: OsString| text.into_string().ok();

@@ -7,7 +7,7 @@ use stead_config::{
     AskedStart, CommandTemplate, ConfigKey, Configuration, Finder, Language, Placeholder,
     PlannedEngine, ValueOrigin,
 };
-use stead_launch::{FindError, KernelSpec, Search};
+use stead_launch::{FindError, KernelSpec, Patient, Search};
 use stead_protocol::{FoundInterpreter, Settings, StartTrouble};
 
 use crate::reach::kernel;
@@ -69,7 +69,14 @@ impl Client {
         look: impl FnOnce(&Search<'_>) -> T,
     ) -> T {
         let theirs = |program: &Path| self.came_with_project(program, cwd);
-        look(&Search { named, cwd, env, cache_dir: &self.dirs.state, proven: &theirs })
+        look(&Search {
+            named,
+            cwd,
+            env,
+            cache_dir: &self.dirs.state,
+            proven: &theirs,
+            programs: &Patient,
+        })
     }
 
     fn came_with_project(&self, program: &Path, cwd: &Path) -> bool {
@@ -117,8 +124,14 @@ impl Client {
             env.retain(|(name, _)| name != "PATH");
             env.push(("PATH".into(), path));
         }
-        let search =
-            Search { named: None, cwd, env: &env, cache_dir: &self.dirs.state, proven: &|_| false };
+        let search = Search {
+            named: None,
+            cwd,
+            env: &env,
+            cache_dir: &self.dirs.state,
+            proven: &|_| false,
+            programs: &Patient,
+        };
         let found = stead_launch::find_program(&spec.argv[0], &search);
         let startable = match found {
             Ok(program) => Startable::Yes {

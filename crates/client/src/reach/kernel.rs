@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stead_launch::{KernelSpec, Search};
+use stead_launch::{KernelSpec, Patient, Search};
 use stead_protocol::SessionName;
 
 /// The kernel of this name that a session in this directory would have.
@@ -18,7 +18,14 @@ pub fn installed(cwd: &Path) -> Vec<KernelSpec> {
 fn search<T>(cwd: &Path, look: impl FnOnce(&Search<'_>) -> T) -> T {
     let env: Vec<_> = std::env::vars_os().collect();
     // Nothing is cached: no interpreter is asked.
-    look(&Search { named: None, cwd, env: &env, cache_dir: cwd, proven: &|_| true })
+    look(&Search {
+        named: None,
+        cwd,
+        env: &env,
+        cache_dir: cwd,
+        proven: &|_| true,
+        programs: &Patient,
+    })
 }
 
 /// The name of a session that is called after its kernel.

@@ -62,6 +62,9 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let mut session = Session { host, near, attention: Attention::default() };
     session.host.start_interpreter();
     session.carry_out();
+    let Session { host, near, .. } = &mut session;
+    near.wait_for_programs(&mut |told| host.told(told));
+    session.carry_out();
     if let Launch::Refused(reason) = &session.host.launch {
         let _ = std::fs::remove_file(&spec.socket);
         return Err(reason.clone().into());

@@ -17,7 +17,9 @@ impl Near {
     pub(super) fn figures(&self) -> Figures {
         let interpreter = match &self.life {
             Life::Lives(interpreter) => Some(interpreter),
-            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => None,
+            Life::None | Life::Looks(_) | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => {
+                None
+            }
         };
         let elsewhere = interpreter.map(|interpreter| interpreter.elsewhere).unwrap_or_default();
         let pid = interpreter.map(|interpreter| interpreter.core());

@@ -52,7 +52,7 @@ impl Near {
     ) {
         let given = match &mut self.life {
             Life::Lives(interpreter) => interpreter.take_input(seq, eval, text, eof, tell),
-            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => {
+            Life::None | Life::Looks(_) | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => {
                 Err(InputRefusal::NoInterpreter)
             }
         };

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, waitpid};
 use stead_launch::family::{Family, Sweep, Swept};
 use stead_launch::tree;
-use stead_protocol::{SessionName, Settings};
 
 use super::interpreter::{BridgeFacts, Interpreter};
+use super::looks::Looks;
 use super::waking::{Succession, Wakes};
 use super::{Near, Tell};
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::Prepared;
 use crate::told::{Exit, Told};
 
 /// How long a sweep is put off for clients that wait for an answer. While hundreds of processes die, each turn of the
@@ -23,6 +23,8 @@ const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 /// Where an interpreter stands.
 pub(super) enum Life {
     None,
+    /// A program is asked where the interpreter is.
+    Looks(Box<Looks>),
     Prepared(Box<Prepared>),
     Lives(Box<Interpreter>),
     /// The interpreter has ended; processes it started are being killed.
@@ -82,7 +84,7 @@ impl Life {
             Life::Lives(interpreter) => Some(interpreter),
             Life::Sweeps(sweeps) => Some(&sweeps.interpreter),
             Life::Wakes(wakes) => Some(&wakes.interpreter),
-            Life::None | Life::Prepared(_) => None,
+            Life::None | Life::Looks(_) | Life::Prepared(_) => None,
         }
     }
 
@@ -91,26 +93,12 @@ impl Life {
             Life::Lives(interpreter) => Some(interpreter),
             Life::Sweeps(sweeps) => Some(&mut sweeps.interpreter),
             Life::Wakes(wakes) => Some(&mut wakes.interpreter),
-            Life::None | Life::Prepared(_) => None,
+            Life::None | Life::Looks(_) | Life::Prepared(_) => None,
         }
     }
 }
 
 impl Near {
-    pub(super) fn prepare(&mut self, settings: &Settings, name: &SessionName, tell: Tell<'_>) {
-        match prepare(settings, name, &self.duty.tag, &self.cache) {
-            Ok(prepared) => {
-                let found = prepared.found.clone();
-                self.life = Life::Prepared(Box::new(prepared));
-                tell(Told::Prepared { found });
-            }
-            Err(error) => {
-                let trouble = error.trouble(&settings.engine.language).map(Box::new);
-                tell(Told::Refused { message: crate::with_causes(&error), trouble });
-            }
-        }
-    }
-
     pub(super) fn start(&mut self, tell: Tell<'_>) {
         let Life::Prepared(prepared) = std::mem::replace(&mut self.life, Life::None) else {
             let message = "no interpreter was prepared".to_owned();
@@ -147,6 +135,7 @@ impl Near {
             }
             let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
             let Ok(Some((_, status))) = waited else { return };
+            self.hear_asked(pid, status, tell);
             if ends {
                 self.ended(status);
                 // `Exited` is told only after the sweep, which may take a while.
@@ -234,13 +223,13 @@ impl Near {
     /// Ends an interpreter whose session could not be recorded, and all that it started. This waits, because
     /// there is no loop yet.
     pub fn abandon(&mut self) {
-        self.kill();
+        self.kill(&mut |_| {});
         self.duty.left = !self.duty.family().sweep(SWEEP_PATIENCE).is_empty();
         self.life = Life::None;
     }
 
     pub(super) fn leave(&mut self) {
-        // If processes are left, the guard tries once more.
+        // If processes may be left, the guard sweeps.
         if !self.duty.left {
             self.duty.settle(getpid());
         }

@@ -22,6 +22,7 @@ mod interrupt;
 mod life;
 mod limit;
 mod listening;
+mod looks;
 mod nudge;
 mod pace;
 mod probe;
@@ -80,6 +81,8 @@ pub enum Source {
     Guard,
     /// Copies of the interpreter.
     Copies,
+    /// A program that is asked where the interpreter is.
+    Asked,
 }
 
 /// Which sources were ready.
@@ -92,6 +95,7 @@ pub struct NearReady {
     guard: bool,
     clients: bool,
     copies: bool,
+    asked: bool,
 }
 
 impl NearReady {
@@ -110,6 +114,7 @@ impl NearReady {
             Source::Children => self.children = true,
             Source::Guard => self.guard = true,
             Source::Copies => self.copies = true,
+            Source::Asked => self.asked = true,
         }
     }
 }
@@ -131,7 +136,7 @@ impl Near {
     /// Carries out an order; what is known of its result already is told at once.
     pub fn order(&mut self, order: Order, tell: Tell<'_>) {
         match order {
-            Order::Prepare { settings, name } => self.prepare(&settings, &name, tell),
+            Order::Prepare { settings, name } => self.prepare(settings, name, tell),
             Order::Start => self.start(tell),
             Order::Pause => self.pause(tell),
             Order::Resume => self.resume(tell),
@@ -145,8 +150,9 @@ impl Near {
                 self.with(|interpreter| interpreter.interrupt());
             }
             Order::KillChildren => self.with(|interpreter| interpreter.kill_children(tell)),
-            Order::Kill => self.kill(),
+            Order::Kill => self.kill(tell),
             Order::Exit => {
+                self.stop_looking(tell);
                 self.wake_up(tell);
                 self.with(|interpreter| interpreter.ask_exit());
             }
@@ -201,7 +207,8 @@ impl Near {
             Guard::Missing(_) => None,
         };
         let interpreter = self.life.interpreter().into_iter().flat_map(|it| it.interests());
-        [children].into_iter().chain(guard).chain(interpreter)
+        let asked = self.life.looks().into_iter().flat_map(|looks| looks.interests());
+        [children].into_iter().chain(guard).chain(interpreter).chain(asked)
     }
 
     /// When `turn` has something to do even if no descriptor is ready.
@@ -210,9 +217,10 @@ impl Near {
             Guard::Stands(_) => None,
             Guard::Missing(retry) => Some(retry),
         };
-        let sweep = match &self.life {
+        let phase = match &self.life {
             Life::Sweeps(sweeps) => Some(sweeps.next),
             Life::Wakes(wakes) => Some(wakes.by),
+            Life::Looks(looks) => Some(looks.deadline()),
             Life::None | Life::Prepared(_) | Life::Lives(_) => None,
         };
         let paused = self.clock.is_paused();
@@ -220,14 +228,16 @@ impl Near {
         let pace = self.life.interpreter().and_then(|it| it.next_read());
         let lives = match &self.life {
             Life::Lives(interpreter) => Some(interpreter),
-            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => None,
+            Life::None | Life::Looks(_) | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => {
+                None
+            }
         };
         let interpreter = lives.and_then(|it| it.next(paused));
         let limit = lives.and_then(|it| it.next_limit()).filter(|_| !paused);
         // One millisecond is added because the session's clock counts whole milliseconds.
         let left = |at: u64| at.saturating_sub(self.clock.now()).saturating_add(1);
         let limit = limit.map(|at| Instant::now() + Duration::from_millis(left(at)));
-        [guard, sweep, pace, interpreter, limit].into_iter().flatten().min()
+        [guard, phase, pace, interpreter, limit].into_iter().flatten().min()
     }
 
     /// Deals with the sources that were ready and with everything that is due.
@@ -251,6 +261,7 @@ impl Near {
             self.take_children(tell);
         }
         self.keep_guarded(ready.guard);
+        self.go_on_looking(ready.asked, tell);
         self.go_on_waking();
         self.go_on_sweeping(ready.children, ready.clients, tell);
         let clock = &self.clock;
@@ -294,9 +305,15 @@ impl Near {
         if self.asks_bridge(&Command::Pause { seq: OWN_PAUSE }) {
             return;
         }
-        if matches!(self.life, Life::Sweeps(_) | Life::Wakes(_)) {
-            let message = "the interpreter is ending, or another takes its place".to_owned();
-            return tell(Told::NotPaused { message });
+        let hindrance = match &self.life {
+            Life::Sweeps(_) | Life::Wakes(_) => {
+                "the interpreter is ending, or another takes its place"
+            }
+            Life::Looks(_) => "the interpreter is still being looked for",
+            Life::None | Life::Prepared(_) | Life::Lives(_) => "",
+        };
+        if !hindrance.is_empty() {
+            return tell(Told::NotPaused { message: hindrance.to_owned() });
         }
         self.with(|interpreter| interpreter.shoot_now(tell));
         self.family().freeze();

@@ -109,7 +109,7 @@ impl Near {
                 }
                 return;
             }
-            Life::None | Life::Prepared(_) | Life::Wakes(_) => {
+            Life::None | Life::Looks(_) | Life::Prepared(_) | Life::Wakes(_) => {
                 return tell(Told::CopyLost { copy });
             }
         };
@@ -122,7 +122,7 @@ impl Near {
     }
 
     /// Kills the interpreter, and nothing takes its place.
-    pub(super) fn kill(&mut self) {
+    pub(super) fn kill(&mut self, tell: Tell<'_>) {
         match &mut self.life {
             Life::Lives(interpreter) => {
                 interpreter.succession = Succession::End;
@@ -130,6 +130,7 @@ impl Near {
             }
             Life::Sweeps(sweeps) => sweeps.end(self.duty.family()),
             Life::Wakes(_) => self.give_up_waking("its end was asked for"),
+            Life::Looks(_) => self.stop_looking(tell),
             Life::None | Life::Prepared(_) => {}
         }
     }

@@ -140,13 +140,21 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::Patient;
     use crate::find::executable;
 
     fn found(root: &Path, source: &EnvironmentSource) -> Result<(String, Vec<String>), String> {
         let env: Vec<(OsString, OsString)> =
             vec![("PATH".into(), root.join("bin").into()), ("HOME".into(), root.into())];
         let (cwd, proven) = (root.join("ws"), |_: &Path| false);
-        let search = Search { named: None, cwd: &cwd, env: &env, cache_dir: root, proven: &proven };
+        let search = Search {
+            named: None,
+            cwd: &cwd,
+            env: &env,
+            cache_dir: root,
+            proven: &proven,
+            programs: &Patient,
+        };
         match find(source, &search) {
             Ok((found, words)) => Ok((found.why, words[1..].to_vec())),
             Err(FindError::NoEnvironment { missing, make }) => Err(format!("{missing}: {make}")),

@@ -117,6 +117,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::Patient;
     use crate::find::executable;
 
     fn env(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -201,6 +202,7 @@ mod tests {
                 env: vars,
                 cache_dir: dir.path(),
                 proven: &|_| false,
+                programs: &Patient,
             };
             Environment::of_project(&search).map(|found| found.prefix)
         };
@@ -239,6 +241,7 @@ mod tests {
                 env: &vars,
                 cache_dir: &cache,
                 proven: &|_| false,
+                programs: &Patient,
             };
             Environment::of_project(&search).map(|found| found.prefix)
         };

@@ -241,6 +241,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::Patient;
 
     fn install(kernels: &Path, name: &str, text: &str) {
         let dir = kernels.join(name);
@@ -260,7 +261,14 @@ mod tests {
             .collect();
         let cwd = root.join("project");
         fs::create_dir_all(&cwd).unwrap();
-        look(&Search { named: None, cwd: &cwd, env: &env, cache_dir: root, proven: &|_| true })
+        look(&Search {
+            named: None,
+            cwd: &cwd,
+            env: &env,
+            cache_dir: root,
+            proven: &|_| true,
+            programs: &Patient,
+        })
     }
 
     const PLAIN: &str = r#"{"argv":["k","{connection_file}"],"language":"toy"}"#;

@@ -19,6 +19,7 @@ use stead_config::{Finder, Language, VersionManagers};
 use stead_protocol::{EnvironmentSource, FoundInterpreter, StartTrouble};
 use thiserror::Error;
 
+pub use asked::{AskedProgram, NotSaid, Patient, ProgramQuestion, ProgramSaid, Programs};
 pub use clojure::find as find_server;
 pub use environment::Environment;
 pub use kernels::{KernelSpec, kernel, kernels};
@@ -37,6 +38,8 @@ pub struct Search<'a> {
     /// Whether an interpreter is taken to start without a try: it is known to start, or must not be run just
     /// to be found.
     pub proven: &'a dyn Fn(&Path) -> bool,
+    /// Programs that know where interpreters are, and interpreters that have to show that they start.
+    pub programs: &'a dyn Programs,
 }
 
 /// Finds the interpreter for a session in this language.

@@ -36,6 +36,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::Patient;
     use crate::find::executable;
 
     /// A directory with programs in it, of which those in `bin` are on the PATH.
@@ -63,7 +64,14 @@ mod tests {
         fn find(&self, language: &str, named: Option<&str>) -> Result<FoundInterpreter, FindError> {
             let env = [("PATH".into(), OsString::from(self.root.join("bin")))];
             let (cwd, cache_dir) = (&*self.root, &*self.root);
-            let search = Search { named, cwd, env: &env, cache_dir, proven: &|_: &Path| false };
+            let search = Search {
+                named,
+                cwd,
+                env: &env,
+                cache_dir,
+                proven: &|_: &Path| false,
+                programs: &Patient,
+            };
             crate::find(stead_config::language(language).unwrap(), &search)
         }
     }

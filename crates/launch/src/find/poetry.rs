@@ -3,9 +3,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::asked::{self, ASK_TIME};
+use super::asked::ProgramQuestion;
 use super::python::Candidate;
 use super::shims::Answers;
 use super::{Search, is_executable, users_text};
@@ -64,14 +63,9 @@ enum PoetryAnswer {
 
 fn ask(search: &Search<'_>, project: &Path, program: &Path) -> PoetryAnswer {
     let asked = |options: &[&str]| {
-        let mut command = Command::new(program);
-        command
-            .args(options)
-            .args(["env", "info", "--executable"])
-            .env_clear()
-            .envs(search.env.iter().map(|(name, value)| (name, value)))
-            .current_dir(project);
-        asked::ask(&mut command, ASK_TIME)
+        let arguments = [options, &["env", "info", "--executable"]].concat();
+        let question = ProgramQuestion::new(program, &arguments);
+        search.programs.ask(&question.with_env(search.env).in_dir(project))
     };
     // Poetry runs plugins that lie in the project, and a mere search for an environment does not mean that
     // the user has allowed them.

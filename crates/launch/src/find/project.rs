@@ -142,6 +142,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::Patient;
     use crate::find::executable;
 
     struct Project {
@@ -174,6 +175,7 @@ mod tests {
                 env: &env,
                 cache_dir: &self.root,
                 proven: &|_| true,
+                programs: &Patient,
             };
             crate::find_in(&source, stead_config::language("python").unwrap(), &search)
         }

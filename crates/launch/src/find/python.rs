@@ -1,14 +1,12 @@
 //! Which Python a session gets (SPEC S-11).
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use stead_config::VersionManagers;
 use stead_protocol::FoundInterpreter;
 
-use super::asked::{self, ASK_TIME};
+use super::asked::{ProgramQuestion, Programs};
 use crate::find::{FindError, NAMED, Search, is_executable, poetry, users_text};
 
 /// Finds the Python for a session: the one named, `VIRTUAL_ENV`, the nearest `.venv`, the project's uv, poetry or
@@ -51,7 +49,7 @@ pub(super) fn first_that_starts(
             let program = Path::new(&found.path);
             match (search.proven)(program) {
                 true => Ok(()),
-                false => starts(program, search.env),
+                false => starts(program, search.env, search.programs),
             }
             .map(|()| found)
         });
@@ -85,13 +83,13 @@ pub(super) fn python_in(environment: &Path) -> Option<PathBuf> {
 }
 
 /// Starts a Python that does nothing, in this environment.
-fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
-    let mut command = Command::new(program);
-    command.args(["-S", "-c", ""]).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
-    let said = asked::ask(&mut command, ASK_TIME).map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => format!("it did not end in {} s", ASK_TIME.as_secs()),
-        _ => error.to_string(),
-    })?;
+fn starts(
+    program: &Path,
+    env: &[(OsString, OsString)],
+    programs: &dyn Programs,
+) -> Result<(), String> {
+    let question = ProgramQuestion::new(program, &["-S", "-c", ""]).with_env(env);
+    let said = programs.ask(&question).map_err(|why| why.to_string())?;
     if said.status.success() {
         return Ok(());
     }
@@ -217,6 +215,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::Patient;
     use crate::find::executable;
 
     fn env(pairs: &[(&str, &Path)]) -> Vec<(OsString, OsString)> {
@@ -232,7 +231,7 @@ mod tests {
         proven: &dyn Fn(&Path) -> bool,
     ) -> Result<FoundInterpreter, FindError> {
         let python = stead_config::language("python").unwrap();
-        crate::find(python, &Search { named, cwd, env, cache_dir, proven })
+        crate::find(python, &Search { named, cwd, env, cache_dir, proven, programs: &Patient })
     }
 
     #[test]
@@ -352,7 +351,7 @@ mod tests {
         executable(&at("bad"), "#!/bin/sh\necho 'no libpython' >&2\nexit 127\n");
         executable(&at("shebang"), "#!/nonexistent\n");
         executable(&at("elf"), "\x7fELF");
-        let starts = |name: &str| starts(&at(name), &[]);
+        let starts = |name: &str| starts(&at(name), &[], &Patient);
         assert_eq!(starts("good"), Ok(()));
         assert_eq!(starts("bad"), Err("no libpython".to_owned()));
         assert!(starts("shebang").unwrap_err().contains("No such file"));

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{fs, io};
 
 use stead_config::VersionManagers;
 
-use super::asked::{self, ASK_TIME};
+use super::asked::ProgramQuestion;
 use crate::find::{FindError, Search, is_executable, users_text};
 
 /// Whether the file begins with `#!`: pyenv, asdf and the like put scripts before the real thing,
@@ -32,7 +31,7 @@ pub(super) fn through_shim(
     if let Some(path) = answers.get(&key).filter(|path| is_executable(path)) {
         return Ok(path.to_owned());
     }
-    let real = ask(shim, managers.tell, search.cwd)
+    let real = ask(shim, managers.tell, search)
         .map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
     answers.put(key, real.clone());
     Ok(real)
@@ -67,13 +66,9 @@ impl Answers {
     }
 }
 
-fn ask(shim: &Path, arguments: &[&str], cwd: &Path) -> Result<PathBuf, String> {
-    let mut command = Command::new(shim);
-    let said = asked::ask(command.args(arguments).current_dir(cwd), ASK_TIME);
-    let said = said.map_err(|error| match error.kind() {
-        io::ErrorKind::TimedOut => format!("it did not answer in {} s", ASK_TIME.as_secs()),
-        _ => error.to_string(),
-    })?;
+fn ask(shim: &Path, arguments: &[&str], search: &Search<'_>) -> Result<PathBuf, String> {
+    let question = ProgramQuestion::new(shim, arguments).in_dir(search.cwd);
+    let said = search.programs.ask(&question).map_err(|why| why.to_string())?;
     let path = PathBuf::from(said.out.lines().last().unwrap_or_default().trim());
     if said.status.success() && path.is_absolute() && is_executable(&path) {
         return Ok(path);

@@ -100,13 +100,14 @@ impl Life {
 
 impl Near {
     pub(super) fn start(&mut self, tell: Tell<'_>) {
-        let Life::Prepared(prepared) = std::mem::replace(&mut self.life, Life::None) else {
+        let Life::Prepared(prepared) = &self.life else {
             let message = "no interpreter was prepared".to_owned();
             return tell(Told::Refused { message, trouble: None });
         };
         let own = rustix::process::umask(self.umask);
-        let started = Interpreter::start(&prepared, self.duty.family());
+        let started = Interpreter::start(prepared, self.duty.family());
         rustix::process::umask(own);
+        self.life = Life::None;
         // A pause that came between two interpreters does not hold for the next one.
         self.wake_up(tell);
         match started {

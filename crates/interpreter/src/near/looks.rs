@@ -75,6 +75,15 @@ impl Life {
 impl Near {
     /// Looks for an interpreter with these settings. `prepared` or `refused` is told, at once if no program has to be asked.
     pub(super) fn prepare(&mut self, settings: Box<Settings>, name: SessionName, tell: Tell<'_>) {
+        match &self.life {
+            Life::None | Life::Prepared(_) => {}
+            // What was looked for before is not wanted any more.
+            Life::Looks(looks) => looks.program.kill(),
+            Life::Lives(_) | Life::Sweeps(_) | Life::Wakes(_) => {
+                let message = "there is an interpreter already".to_owned();
+                return tell(Told::Refused { message, trouble: None });
+            }
+        }
         self.look(Looking { settings, name, heard: Heard::default() }, tell);
     }
 

@@ -4,6 +4,8 @@
 mod copies;
 mod outpost;
 
+use std::os::unix::fs::PermissionsExt;
+
 use outpost::{Outpost, lives, output};
 use serde_json::json;
 use stead_launch::tree;
@@ -172,6 +174,69 @@ fn an_interpreter_that_is_not_there_is_refused_and_another_can_be_prepared() {
     let refused = outpost.wait("refused");
     assert!(refused["message"].as_str().unwrap().contains("/nowhere/bash"), "{refused}");
     outpost.order(prepare("bash"));
+    outpost.until("prepared");
+    outpost.order(json!({"order": "start"}));
+    outpost.until("ready");
+}
+
+#[test]
+fn an_interpreter_that_is_there_stays_when_another_is_ordered() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.run(1, "x=41");
+    outpost.until("done");
+    outpost.order(json!({"order": "start"}));
+    outpost.until("refused");
+    let settings = json!({"language": "bash", "cwd": "/", "idle_timeout_ms": 0, "quota_bytes": 0});
+    outpost.order(json!({"order": "prepare", "name": "far", "settings": settings}));
+    outpost.until("refused");
+    outpost.run(2, "echo $((x + 1))");
+    assert_eq!(output(&outpost.until("done")), "42\n");
+}
+
+/// Poetry is asked, and answers once there is a file `go`.
+#[test]
+fn e7_orders_are_carried_out_while_an_interpreter_is_looked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let poetry = "#!/bin/sh\ncd \"$(dirname \"$0\")\"; echo $$ >> asked\nuntil [ -e go ]; do sleep 0.01; done\n";
+    std::fs::write(dir.path().join("poetry"), poetry).unwrap();
+    std::fs::set_permissions(dir.path().join("poetry"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+    std::fs::write(dir.path().join("pyproject.toml"), "[tool.poetry]\n").unwrap();
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
+    let settings = json!({"language": "bash", "cwd": dir.path(), "env": [["PATH", path]],
+        "idle_timeout_ms": 0, "quota_bytes": 0});
+    let prepare = json!({"order": "prepare", "name": "far", "settings": settings});
+    let asked = || std::fs::read_to_string(dir.path().join("asked")).unwrap_or_default();
+    let wait_for_asked = |count| {
+        while asked().lines().count() < count {
+            std::thread::yield_now();
+        }
+        asked().lines().last().unwrap().parse::<u64>().unwrap()
+    };
+    let mut outpost = Outpost::begin();
+    outpost.order(prepare.clone());
+    let first = wait_for_asked(1);
+    outpost.order(json!({"order": "figures"}));
+    assert_eq!(outpost.until("figures").len(), 1);
+    outpost.order(json!({"order": "pause"}));
+    outpost.until("not_paused");
+    outpost.order(json!({"order": "start"}));
+    assert_eq!(outpost.wait("refused")["message"], "no interpreter was prepared");
+    // Another search takes the place of the first.
+    outpost.order(prepare.clone());
+    let second = wait_for_asked(2);
+    while lives(first) {
+        std::thread::yield_now();
+    }
+    outpost.order(json!({"order": "exit"}));
+    let refused = outpost.wait("refused");
+    assert!(refused["message"].as_str().unwrap().contains("poetry"), "{refused}");
+    while lives(second) {
+        std::thread::yield_now();
+    }
+    outpost.order(prepare);
+    wait_for_asked(3);
+    std::fs::write(dir.path().join("go"), "").unwrap();
     outpost.until("prepared");
     outpost.order(json!({"order": "start"}));
     outpost.until("ready");

@@ -123,6 +123,12 @@ impl Talk<'_> {
         wait_for(text, || self.env.run(["output", id]).stdout.contains(text));
     }
 
+    /// Whether any eval of the session, or what runs beside them, has written this.
+    pub(crate) fn was_written(&self, text: &str) -> bool {
+        let found = self.command(["output", "--session", "--grep", text]).ok();
+        found.data()["matches"] != 0
+    }
+
     /// What an eval has come to, once it has ended or waits for input.
     pub(crate) fn end(&self, id: &str) -> Reply {
         self.json(&["output", id, "--wait", LONG])

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use serde_json::Value;
-use stead_testkit::ReadLines;
+use stead_testkit::{ReadLines, wait_for};
 
 use crate::column::{Behaviour, join, piece};
 use crate::talk::Talk;
@@ -60,11 +60,15 @@ fn own(talk: &Talk<'_>) {
 
 fn background(talk: &Talk<'_>) {
     let column = talk.column;
-    let late = "until [ -e go ]; do sleep 0.01; done; echo late; : > gone";
+    let late = "until [ -e go ]; do sleep 0.01; done; echo overdue; : > gone";
     talk.eval(column.background(late)).complete().out("");
     talk.make_file("go");
     talk.wait_for_file("gone");
-    talk.eval(column.say("now")).background("late\n").out("now\n");
+    if !column.kernel.is_empty() {
+        // A kernel reads what its children write when it finds the time, and says it was of the code that runs by then.
+        wait_for("the kernel to tell of it", || talk.was_written("overdue"));
+    }
+    talk.eval(column.say("now")).background("overdue\n").out("now\n");
     talk.eval(column.say("then")).background("").out("then\n");
 }
 

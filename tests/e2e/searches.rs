@@ -99,6 +99,8 @@ fn s9_nothing_is_left_when_a_host_is_killed_while_it_looks_for_its_interpreter()
     kill(env.host_pid());
     let restarted = reply(restart);
     assert_eq!(restarted["ok"], false, "{restarted:#}");
+    let message = restarted["error"]["message"].to_string();
+    assert!(message.contains("it died without saying why"), "{restarted:#}");
     all_gone(&env);
 }
 

@@ -331,6 +331,10 @@ impl Door<'_> {
             Ok(Some((EndReason::LaunchFailed { message, trouble, .. }, _))) => {
                 ClientError::NotStarted { name: self.name.clone(), message, trouble }
             }
+            // After these a host goes on with another interpreter, so they are not why it is gone.
+            Ok(Some((EndReason::Restarted { .. } | EndReason::RolledBack { .. }, _))) => {
+                self.launch_failed("it died without saying why".to_owned())
+            }
             Ok(Some((reason, _))) => self.launch_failed(format!("it has ended already: {reason}")),
             Ok(None) | Err(_) => self.launch_failed("it started and does not listen".to_owned()),
         }

@@ -1,5 +1,7 @@
 //! M-8: whatever comes is answered, with what is wrong by name, and the server lives on.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::rig::{Server, served};
@@ -420,4 +422,25 @@ fn e16_what_a_client_runs_has_its_name_in_both_eras() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["rough", "smooth"], "{listed:#}");
+}
+
+/// A client reads standard output as MCP, and keeps standard error in its log.
+#[test]
+fn m8_a_server_that_cannot_begin_says_why_on_standard_error() {
+    let env = TestEnv::new(STEAD);
+    for (words, home, said) in [
+        (&["mcp"][..], ".", "HOME"),
+        (&["mcp", "--no-such-flag"], "/", "--no-such-flag"),
+        (&["--workspace", "/no/such/dir", "mcp"], "/", "/no/such/dir"),
+    ] {
+        let mut command = env.command(words);
+        command.env("HOME", home).env("STEAD_OUTPUT", "json").stdin(Stdio::null());
+        command.env_remove("STEAD_STATE_DIR").env_remove("XDG_STATE_HOME");
+        let ended = command.output().unwrap();
+        let (out, err) =
+            (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(!ended.status.success(), "{words:?}");
+        assert_eq!(out, "", "{words:?}");
+        assert!(err.starts_with("error: ") && err.contains(said), "{words:?}: {err}");
+    }
 }

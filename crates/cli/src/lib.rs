@@ -135,7 +135,7 @@ pub fn main(modes: Modes) -> ExitCode {
     let mode = match (cli.globals.json, cli.globals.text) {
         (true, _) => Ok(Mode::Json),
         (_, true) => Ok(Mode::Text),
-        (false, false) => default_mode(),
+        (false, false) => default_mode(cli.command.as_ref().map(CliCommand::name)),
     };
     let Some(command) = cli.command else {
         // `stead` alone is for a person who wants to know what it is, so it answers in text, also to a pipe,
@@ -196,8 +196,11 @@ fn parse_alone(args: &[OsString]) -> Option<Result<Cli, clap::Error>> {
 }
 
 /// The mode where no flag says one: what STEAD_OUTPUT says, else the user's configuration, else by where the answer goes
-/// (SPEC C-3).
-fn default_mode() -> Result<Mode, Failure> {
+/// (SPEC C-3). What an MCP server writes to its standard output is MCP alone.
+fn default_mode(command: Option<&str>) -> Result<Mode, Failure> {
+    if command == Some("mcp") {
+        return Ok(Mode::Text);
+    }
     match std::env::var_os(OUTPUT_VARIABLE) {
         Some(word) if word == "json" => Ok(Mode::Json),
         Some(word) if word == "text" => Ok(Mode::Text),
@@ -240,12 +243,19 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
         print::out(help.as_bytes());
         return exit::SUCCESS;
     }
+    let names: Vec<String> =
+        Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let command = options
+        .iter()
+        .find(|option| names.iter().any(|name| name == *option))
+        .or_else(|| options.iter().find(|option| !option.starts_with('-')))
+        .unwrap_or(&"stead");
     let mode = if options.contains(&"--json") {
         Mode::Json
     } else if options.contains(&"--text") {
         Mode::Text
     } else {
-        default_mode().unwrap_or_else(|_| stream_mode())
+        default_mode(Some(command)).unwrap_or_else(|_| stream_mode())
     };
     if mode == Mode::Text {
         let said = error.render();
@@ -255,13 +265,6 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
         };
         print::err(said.as_bytes());
     } else {
-        let names: Vec<String> =
-            Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
-        let command = options
-            .iter()
-            .find(|option| names.iter().any(|name| name == *option))
-            .or_else(|| options.iter().find(|option| !option.starts_with('-')))
-            .unwrap_or(&"stead");
         let message = error.render().to_string();
         let mut lines = message.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
